@@ -36,11 +36,12 @@ int coll_strata_call_exchange(struct coll_strata_call *call, strata_coll_kind_t 
     return rc;
 }
 
-/* By the calls of MPI, since the header of operations is not installed. */
+/* By a call of MPI, since the header of operations is not installed; by its other name, so that a tool that stands
+ * before MPI's calls takes it for none of the program's. */
 static void call_combine(void *arg, const void *in, void *inout, size_t count)
 {
     const struct coll_strata_call *call = arg;
-    (void)MPI_Reduce_local(in, inout, (int)count, call->datatype, call->op);
+    (void)PMPI_Reduce_local(in, inout, (int)count, call->datatype, call->op);
 }
 
 int coll_strata_call_reduction(struct coll_strata_call *call, strata_coll_kind_t kind, const void *sbuf, void *rbuf,
@@ -55,7 +56,7 @@ int coll_strata_call_reduction(struct coll_strata_call *call, strata_coll_kind_t
     call->c.root = root;
     call->c.reduce = call_combine;
     call->c.reduce_arg = call;
-    call->c.not_commutative = MPI_Op_commutative(op, &commutes) != MPI_SUCCESS || !commutes;
+    call->c.not_commutative = PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS || !commutes;
     return OMPI_SUCCESS;
 }
 
