@@ -11,9 +11,12 @@
 
 OMPI_DECLSPEC extern opal_class_t ompi_coll_base_nbc_request_t_class;
 
+/* MPI-3.1, section 5.12: a pending one must not be freed. It is not, as in libnbc: its completion is still to come. */
 static int request_free(ompi_request_t **request)
 {
     ompi_request_t *r = *request;
+    if (!REQUEST_COMPLETE(r))
+        return MPI_ERR_REQUEST;
     *request = MPI_REQUEST_NULL;
     OMPI_REQUEST_FINI(r);
     OBJ_RELEASE(r);

@@ -136,6 +136,25 @@ static void freed(int round)
     check_all(me, n, 10 + round, blocks, sent);
 }
 
+/* A pending one is not freed, though the program asks for it. */
+static void kept(MPI_Comm c)
+{
+    MPI_Request r;
+    int me;
+    MPI_Comm_rank(c, &me);
+    if (me != 0)
+        MPI(MPI_Recv(NULL, 0, MPI_INT, 0, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    MPI(MPI_Ibarrier(c, &r));
+    if (me == 0) {
+        int n;
+        MPI_Comm_size(c, &n);
+        CHECK(MPI_Request_free(&r) != MPI_SUCCESS && r != MPI_REQUEST_NULL, "a pending barrier was freed");
+        for (int i = 1; i < n; i++)
+            MPI(MPI_Send(NULL, 0, MPI_INT, i, 77, MPI_COMM_WORLD));
+    }
+    MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
+}
+
 /* A pair type has padding: what Open MPI selected before does it. */
 static void pairs(MPI_Comm c)
 {
@@ -164,6 +183,7 @@ int main(int argc, char **argv)
             together(MPI_COMM_WORLD, counts[i], round);
     for (int round = 0; round < 20; round++)
         freed(round);
+    kept(MPI_COMM_WORLD);
     pairs(MPI_COMM_WORLD);
     check_messages(off, two_calls);
     return finish("coll_nonblocking");
