@@ -1,5 +1,5 @@
 /* Starting persistent requests. */
-#include "pml_strata.h"
+#include "data.h"
 
 static int start_one(struct pml_strata_request *req)
 {
@@ -13,7 +13,9 @@ static int start_one(struct pml_strata_request *req)
     atomic_store_explicit(&req->life, 0, memory_order_relaxed);
     int rc = req->kind == PML_STRATA_SEND ? pml_strata_send_start(req) : pml_strata_recv_start(req);
     if (OPAL_UNLIKELY(rc != OMPI_SUCCESS)) { /* inactive again: it can be started anew, or freed */
-        req->active = false;
+        if (req->converts)
+            pml_strata_describe_end(&req->convert);
+        req->converts = req->active = false;
         req->ompi.req_state = OMPI_REQUEST_INACTIVE;
         req->ompi.req_complete = REQUEST_COMPLETED;
         atomic_store_explicit(&req->life, PML_STRATA_DONE, memory_order_release);
