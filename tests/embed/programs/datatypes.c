@@ -147,18 +147,19 @@ static void uneven(void)
 {
     static const int counts[] = {1, 500, 3001, 12001, 150001};
     MPI_Datatype basic[3][2] = {{MPI_CHAR, MPI_DOUBLE}, {MPI_CHAR, MPI_LONG_DOUBLE}, {MPI_SHORT, MPI_DOUBLE}};
-    int one[2] = {1, 1};
+    int lengths[3][2] = {{1, 1}, {1, 1}, {1, 3}};
     MPI_Aint at[2][2] = {{0, 16}, {36, 8}};
     for (int which = 0; which < 3; which++) {
         MPI_Datatype types[2];
-        part(which == 0 ? "char and double" : which == 1 ? "char and long double" : "short and double");
+        part(which == 0 ? "char and double" : which == 1 ? "char and long double" : "short and three doubles");
         for (int i = 0; i < 2; i++) {
-            MPI(MPI_Type_create_struct(2, one, at[i], basic[which], &types[i]));
+            MPI(MPI_Type_create_struct(2, lengths[which], at[i], basic[which], &types[i]));
             MPI(MPI_Type_commit(&types[i]));
         }
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
             for (int how = 0; how < 4; how++)
-                transfer(types[how & 1], types[how >> 1], counts[c], counts[c], 2, (how + (int)c) % 4);
+                transfer(types[how & 1], types[how >> 1], counts[c], counts[c], 1 + lengths[which][1],
+                         (how + (int)c) % 4);
         MPI(MPI_Type_free(&types[0]));
         MPI(MPI_Type_free(&types[1]));
     }
