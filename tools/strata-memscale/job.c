@@ -34,6 +34,32 @@ static void divide(json_t *sum, int n)
     json_object_foreach(sum, name, value) json_real_set(value, json_real_value(value) / n);
 }
 
+/* A time of all ranks that have one: a rank that sent to nobody has no time of a first message. */
+struct times {
+    const char *name;
+    double sum, most;
+    int n;
+};
+
+static void times_add(struct times *t, const json_t *rank)
+{
+    const json_t *value = json_object_get(rank, t->name);
+    const double us = json_number_value(value);
+
+    if (!value || us < 0)
+        return;
+    t->sum += us;
+    t->most = us > t->most ? us : t->most;
+    t->n++;
+}
+
+/* -1: no rank has one. */
+static void times_put(const struct times *t, json_t *mean, json_t *most)
+{
+    json_object_set_new(mean, t->name, json_real(t->n ? t->sum / t->n : -1));
+    json_object_set_new(most, t->name, json_real(t->n ? t->most : -1));
+}
+
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -45,9 +71,9 @@ static int by_value(const void *a, const void *b)
 static void add_latency(json_t *one, const char *name, const json_t *us)
 {
     size_t n = json_array_size(us);
-    double v[1024];
+    double *v = n ? malloc(n * sizeof *v) : NULL;
 
-    if (n == 0 || n > 1024)
+    if (!v)
         return;
     for (size_t i = 0; i < n; i++)
         v[i] = json_number_value(json_array_get(us, i));
@@ -55,6 +81,7 @@ static void add_latency(json_t *one, const char *name, const json_t *us)
     json_object_set_new(
         one, name,
         json_pack("{s:f, s:f, s:f, s:i}", "median", v[n / 2], "q1", v[n / 4], "q3", v[3 * n / 4], "samples", (int)n));
+    free(v);
 }
 
 /* Compiler, flags and libraries of this build (config/build_info.m4). */
@@ -85,6 +112,7 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
 {
     json_t *one = about(c, pattern, n), *mean = json_object(), *most = json_object(), *ours = json_object(),
            *ours_most = json_object(), *one_pair = json_array(), *all_pairs = json_array();
+    struct times init = {.name = "init_us"}, first = {.name = "first_us"};
 
     for (int i = 0; i < n; i++) {
         char path[4200];
@@ -98,10 +126,8 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
         }
         add_all(mean, most, json_object_get(r, "kernel"));
         add_all(ours, ours_most, json_object_get(r, "ours"));
-        json_t *times = json_pack("{s:O, s:O}", "init_us", json_object_get(r, "init_us"), "first_us",
-                                  json_object_get(r, "first_us"));
-        add_all(mean, most, times);
-        json_decref(times);
+        times_add(&init, r);
+        times_add(&first, r);
         json_array_extend(one_pair, json_object_get(r, "latency_us"));
         json_array_extend(all_pairs, json_object_get(r, "all_pairs_us"));
         json_object_set(one, "library", json_object_get(r, "library"));
@@ -111,6 +137,8 @@ static json_t *job_gather(const struct config *c, enum pattern pattern, int n, c
     }
     divide(mean, n);
     divide(ours, n);
+    times_put(&init, mean, most);
+    times_put(&first, mean, most);
     if (one) {
         json_object_update_new(one, json_pack("{s:O, s:O, s:O, s:O}", "mean", mean, "largest", most, "ours", ours,
                                               "ours_largest", ours_most));
