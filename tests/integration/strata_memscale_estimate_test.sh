@@ -25,4 +25,15 @@ assert abs(needed - room) < 0.13 + 0.04 * room, line # other programs may take m
 PY
 expect_status 1 $tool -n 1000000 -p hello -c large:tcp -o "$work/estimate"
 err_has 'refused: it needs about .* GiB, and .* GiB of the available memory may be used, enough for [0-9]*; --force tries it'
+
+# Sizes that are known before anything is measured: a process of MPICH, and a queue per peer of Open MPI, are larger than Strata's.
+expect_status 0 $tool --estimate -p alltoall -c mpich-rc -c openmpi -c openmpi-per-peer -c per-peer -o "$work/none"
+check "sizes by library" python3 - "$work/out" <<'PY'
+import sys
+for line in open(sys.argv[1]).read().splitlines()[1:]:
+    config, _, ranks, limit, needed = line.split()[:5]
+    process, peer = {"mpich-rc": (80e6, 68e3), "openmpi": (27e6, 32e3), "openmpi-per-peer": (12e6, 5.3e6), "per-peer": (2e6, 0.9e6)}[config]
+    n = int(ranks)
+    assert limit != "memory:" or float(needed) * 2**30 > 0.99 * n * (process + (n - 1) * peer), line
+PY
 finish

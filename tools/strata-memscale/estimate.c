@@ -45,19 +45,36 @@ static double connections(const struct config *c, double made)
     return own > 0 && most < made ? most : made;
 }
 
-/* Before anything is measured: a process, and for each connected peer what docs/measured/memscale.md has, and some
- * more. softhca maps the segment of each rank that was ever connected. */
+/* Bytes of a process, and of a connected peer: with a queue of its own; with shared ones on softhca, and on an adapter;
+ * without an adapter. What docs/measured/memscale.md has, and some more. */
+static const struct sizes {
+    double process, peer_own, peer_softhca, peer_verbs, peer;
+} sizes_of[N_LIBRARIES] = {
+    [LIB_STRATA] = {3e6, 900e3, 14e3, 40e3, 8e3},
+    [LIB_OPENMPI] = {29e6, 5.4e6, 16e3, 300e3, 14e3},
+    [LIB_MPICH] = {85e6, 52e3, 52e3, 270e3, 52e3},
+};
+
+static double peer_bytes(const struct config *c)
+{
+    const struct sizes *s = &sizes_of[c->transport->library];
+
+    if (setting(c, "btl_openib_receive_queues")[0] == 'P')
+        return s->peer_own;
+    if (c->transport->softhca)
+        return s->peer_softhca;
+    return strstr(c->transport->btl, "openib") || strstr(c->transport->btl, "verbs") ? s->peer_verbs : s->peer;
+}
+
+/* Bytes of a rank before anything is measured. softhca's part of a process, and of each rank that was ever connected,
+ * whose segment it maps, comes on top. */
 static double guess(const struct config *c, enum pattern pattern, int n)
 {
-    const bool softhca = c->transport->softhca, own = setting(c, "btl_openib_receive_queues")[0] == 'P';
     const double peers = pattern == HELLO ? 0 : pattern == PAIRWISE ? 1 : n - 1, connected = connections(c, peers);
     const double with_ring = connected < rings(c) ? connected : rings(c);
 
-    return (softhca ? 4e6 + peers * 22e3 : 3e6) +
-           connected * (own       ? 900e3
-                        : softhca ? 14e3
-                                  : 8e3) +
-           with_ring * RING_BYTES;
+    return sizes_of[c->transport->library].process + (c->transport->softhca ? 1e6 + peers * 22e3 : 0) +
+           connected * peer_bytes(c) + with_ring * RING_BYTES;
 }
 
 /* A line through the two largest measurements of fewer ranks; one measurement gives no slope. */
