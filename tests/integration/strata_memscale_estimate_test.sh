@@ -26,6 +26,23 @@ PY
 expect_status 1 $tool -n 1000000 -p hello -c large:tcp -o "$work/estimate"
 err_has 'refused: it needs about .* GiB, and .* GiB of the available memory may be used, enough for [0-9]*; --force tries it'
 
+# Segments that ranks share: 2 MB that all of them map, and 10 kB of each pair of ranks.
+mkdir "$work/shared"
+python3 - "$work/shared/results.jsonl" <<'PY'
+import json, sys
+with open(sys.argv[1], "w") as f:
+    for n in 16, 8, 32:
+        print(json.dumps({"config": "rings", "transport": "tcp", "parameters": {}, "pattern": "alltoall", "ranks": n,
+                          "launcher": "strata-run", "mean": {"private": 1e6, "proportional": 1e6 + 2e6 / n + 1e4 * n}}), file=f)
+PY
+expect_status 0 $tool --estimate -p alltoall -c rings:tcp -o "$work/shared"
+check "shared memory is part of the estimate" python3 - "$work/out" <<'PY'
+import sys
+_, _, ranks, _, needed = open(sys.argv[1]).read().splitlines()[1].split()[:5]
+n = int(ranks)
+assert abs(float(needed) * 2**30 / (2e6 + n * (1e6 + 1e4 * n)) - 1) < 0.02 + 0.1 / float(needed), (n, needed)
+PY
+
 # Sizes that are known before anything is measured: a process of MPICH, and a queue per peer of Open MPI, are larger than Strata's.
 expect_status 0 $tool --estimate -p alltoall -c mpich-rc -c openmpi -c openmpi-per-peer -c per-peer -o "$work/none"
 check "sizes by library" python3 - "$work/out" <<'PY'

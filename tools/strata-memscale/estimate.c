@@ -8,14 +8,23 @@
 
 #define RING_BYTES 70e3 /* both ends of a ring of eager RDMA */
 
-/* Bytes of one rank in a measurement: its own pages and tables, and its part of the device's. Not PSS, which falls
- * where more ranks share the same libraries. */
+static double mean(const json_t *one, const char *name)
+{
+    return json_number_value(json_object_get(json_object_get(one, "mean"), name));
+}
+
+/* Bytes of one rank in a measurement: its own pages and tables, and its part of the device's. */
 static double rank_bytes(const json_t *one)
 {
-    const json_t *m = json_object_get(one, "mean");
+    return mean(one, "private") + mean(one, "page_tables") + mean(one, "device_share");
+}
 
-    return json_number_value(json_object_get(m, "private")) + json_number_value(json_object_get(m, "page_tables")) +
-           json_number_value(json_object_get(m, "device_share"));
+/* Bytes of all ranks together in pages that they share: libraries, and segments such as rings of eager RDMA. */
+static double shared_bytes(const json_t *one)
+{
+    const double each = mean(one, "proportional") - mean(one, "private");
+
+    return each > 0 ? each * json_number_value(json_object_get(one, "ranks")) : 0;
 }
 
 /* What the configuration sets, or "". */
@@ -77,33 +86,47 @@ static double guess(const struct config *c, enum pattern pattern, int n)
            connected * peer_bytes(c) + with_ring * RING_BYTES;
 }
 
-/* A line through the two largest measurements of fewer ranks; one measurement gives no slope. */
+/* A line through the larger measurement and the smaller one; never less than the larger. */
+static double line_at(const double x[2], const double y[2], double at)
+{
+    const double slope = (y[0] - y[1]) / (x[0] - x[1]);
+
+    return y[0] + (slope > 0 ? slope * (at - x[0]) : 0);
+}
+
+/* Segments of all ranks grow by the number of ranks, and by the number of pairs where all speak to all. */
+static double shared_at(enum pattern pattern, const double x[2], const double shared[2], double at)
+{
+    const double pairs[2] = {x[0] * x[0], x[1] * x[1]};
+
+    return pattern == ALL_TO_ALL ? line_at(pairs, shared, at * at) : line_at(x, shared, at);
+}
+
+/* By the two largest measurements of fewer ranks; one measurement gives no slope. */
 double estimate_bytes(const json_t *all, const struct config *c, enum pattern pattern, int n)
 {
-    double x[2] = {0, 0}, y[2] = {0, 0};
+    double x[2] = {0, 0}, each[2] = {0, 0}, shared[2] = {0, 0};
     const json_t *one;
     size_t i;
 
     json_array_foreach(all, i, one)
     {
-        double ranks = json_number_value(json_object_get(one, "ranks"));
-        if (ranks >= n || !result_is(one, c, pattern))
+        const double ranks = json_number_value(json_object_get(one, "ranks"));
+        if (ranks >= n || ranks == x[0] || ranks <= x[1] || !result_is(one, c, pattern))
             continue;
-        int k = ranks > x[0] ? 0 : ranks < x[0] && ranks > x[1] ? 1 : -1;
-        if (k == 0) {
+        if (ranks > x[0]) {
             x[1] = x[0];
-            y[1] = y[0];
+            each[1] = each[0];
+            shared[1] = shared[0];
         }
-        if (k >= 0) {
-            x[k] = ranks;
-            y[k] = rank_bytes(one);
-        }
+        const int k = ranks > x[0] ? 0 : 1;
+        x[k] = ranks;
+        each[k] = rank_bytes(one);
+        shared[k] = shared_bytes(one);
     }
     if (x[1] == 0)
         return guess(c, pattern, n) * n;
-    double slope = (y[0] - y[1]) / (x[0] - x[1]);
-    double each = y[0] + (slope > 0 ? slope : 0) * (n - x[0]);
-    return each * n;
+    return line_at(x, each, n) * n + shared_at(pattern, x, shared, n);
 }
 
 /* Bytes that are available. */
