@@ -129,25 +129,6 @@ double estimate_bytes(const json_t *all, const struct config *c, enum pattern pa
     return line_at(x, each, n) * n + shared_at(pattern, x, shared, n);
 }
 
-/* Bytes that are available. */
-static double machine_bytes(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    char line[128];
-    double kb = 0;
-
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %lf", &kb) != 1)
-        ;
-    if (f)
-        fclose(f);
-    return kb * 1024;
-}
-
-double estimate_room(void)
-{
-    return 0.9 * machine_bytes();
-}
-
 int estimate_most(const json_t *all, const struct config *c, enum pattern pattern)
 {
     const int limit = c->transport->softhca ? SOFTHCA_RANKS : MOST_RANKS;

@@ -113,8 +113,9 @@ bool results_add(json_t *all, const char *folder, json_t *one); /* false: said w
 /* estimate.c: bytes that the job will need, from smaller ones that were measured or from what the transport is known
  * to need. */
 double estimate_bytes(const json_t *all, const struct config *c, enum pattern pattern, int n);
-double estimate_room(void); /* bytes of the available memory that a job may take */
-/* The most ranks that the machine holds, as far as can be told. */
+/* room.c: bytes of the available memory that a job may take. */
+double estimate_room(void);
+/* estimate.c: the most ranks that the machine holds, as far as can be told. */
 int estimate_most(const json_t *all, const struct config *c, enum pattern pattern);
 /* A line for each configuration and pattern: the most ranks, and what limits them. */
 void estimates_print(const struct plan *p, const json_t *all);
