@@ -22,6 +22,15 @@ expect_status 2 $tool srq --class B -o "$work/none"; err_has 'takes S, W or A, n
 expect_status 2 $tool srq --table 4 -o "$work/none"; err_has '--table takes a number from 1 to 3, not "4"'
 expect_status 2 $tool srq --count 16,x -o "$work/none"; err_has '--count takes a number from 1 to 65536, not "x"'
 
+# A strata-run that must not be started: the ranks are more than the machine holds with a queue for each pair of them.
+mkdir "$work/bin"
+printf '#!/bin/bash\necho started >>"%s"\nexit 9\n' "$work/started" >"$work/bin/strata-run"
+chmod +x "$work/bin/strata-run"
+if [ "$(awk '$1 == "MemAvailable:" { print int($2 / 1048576) }' /proc/meminfo)" -lt 800 ]; then
+    PATH=$work/bin:$PATH expect_status 1 $tool srq --table 2 -n 1000 -k 16 -r 1 -o "$work/large"
+    err_has 'no SRQ, cg: refused: 1000 ranks need about 86[0-9].[0-9] GiB, and .* GiB of the available memory may be used, enough for [0-9]*$'
+fi
+
 # --- tables, over softhca ---------------------------------------------------------------------------------------------
 [ -e "$STRATA_BUILD/softhca/.libs/libsofthca.so" ] && ls "$STRATA_BUILD"/components/btl_openib/*.la >/dev/null 2>&1 || finish
 case ${SANITIZER_FLAGS-} in ?*) finish ;; esac

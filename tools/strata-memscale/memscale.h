@@ -111,7 +111,7 @@ bool result_is(const json_t *one, const struct config *c, enum pattern pattern);
 bool results_match(const json_t *a, const json_t *b);
 bool results_add(json_t *all, const char *folder, json_t *one); /* false: said why; it is in `all` only */
 /* estimate.c: bytes that the job will need, from smaller ones that were measured or from what the transport is known
- * to need. */
+ * to need. `all` may be NULL. */
 double estimate_bytes(const json_t *all, const struct config *c, enum pattern pattern, int n);
 /* room.c: bytes of the available memory that a job may take. */
 double estimate_room(void);

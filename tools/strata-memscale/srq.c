@@ -145,6 +145,21 @@ static void failed(struct srq_plan *p, const struct config *c, const char *what,
     p->well = false;
 }
 
+/* Whether the machine holds a job whose ranks all speak to all; says why not. */
+static bool holds(struct srq_plan *p, const struct config *c, const char *kernel)
+{
+    const double need = estimate_bytes(NULL, c, ALL_TO_ALL, p->ranks), room = estimate_room();
+    char why[200];
+
+    if (need <= room)
+        return true;
+    snprintf(why, sizeof why,
+             "refused: %d ranks need about %.1f GiB, and %.1f GiB of the available memory may be used, enough for %d",
+             p->ranks, need / (1 << 30), room / (1 << 30), estimate_most(NULL, c, ALL_TO_ALL));
+    failed(p, c, kernel, why);
+    return false;
+}
+
 /* The kernel's result in a folder of its own, or NULL: said why. */
 static json_t *run_kernel(struct srq_plan *p, const struct config *c, const char *kernel)
 {
@@ -196,7 +211,7 @@ static void kernels(struct srq_plan *p, int table_no, const struct config *c, in
         }
         fprintf(stderr, "strata-memscale: table %d, round %d: %s, %d buffers, %s\n", table_no, round + 1, c->name,
                 count, name);
-        json_t *result = run_kernel(p, c, name);
+        json_t *result = holds(p, c, name) ? run_kernel(p, c, name) : NULL;
         if (result)
             keep(p, about, result);
         else
