@@ -53,4 +53,22 @@ for line in open(sys.argv[1]).read().splitlines()[1:]:
     n = int(ranks)
     assert limit != "memory:" or float(needed) * 2**30 > 0.99 * n * (process + (n - 1) * peer), line
 PY
+
+# --- files of results that are given: nothing is started --------------------------------------------------------------
+results() { # FOLDER: lines NAME TRANSPORT PATTERN RANKS PRIVATE of standard input
+    mkdir -p "$1"
+    python3 -c '
+import json, sys
+for line in sys.stdin:
+    config, transport, pattern, ranks, size = line.split()
+    print(json.dumps({"config": config, "transport": transport, "parameters": {}, "pattern": pattern, "ranks": int(ranks), "library": "Strata",
+                      "launcher": "strata-run", "mean": {"private": float(size), "init_us": 1}, "largest": {}, "ours": {}}))' >"$1/results.jsonl"
+}
+# Three numbers of ranks cannot tell a beginning from growth.
+for n in 2 4 8 16; do echo "grows tcp alltoall $n $((2000000 + 20000 * (n - 1)))"; done | results "$work/three"
+expect_status 0 $tool --model -n 2 -p alltoall -c grows:tcp -o "$work/three"
+out_has '^grows  *alltoall  *no model: it takes four numbers of ranks up to half the largest$'
+for n in 2 4 8 16 32; do echo "grows tcp alltoall $n $((2000000 + 20000 * (n - 1)))"; done | results "$work/four"
+expect_status 0 $tool --model -n 2 -p alltoall -c grows:tcp -o "$work/four"
+out_has '^    private  *2 MB + 20 kB P$'
 finish

@@ -61,7 +61,7 @@ out_has '^wrong .*, -23.1 %: not within 10 %$'
 out_has '    private  *1 MB + 10 kB P$'
 check "the prediction" python3 -c "import json, sys; assert abs(json.load(open(sys.argv[1]))[0]['predicted']['1000000'] / 10.001e9 - 1) < 0.01" "$work/model/model.json"
 expect_status 0 $tool --model -n 2 -p hello -c sm -o "$results"
-out_has 'sm  *hello  *no model: it takes three numbers of ranks'
+out_has 'sm  *hello  *no model: it takes four numbers of ranks'
 
 # --- another launcher -------------------------------------------------------------------------------------------------
 if command -v mpirun.openmpi >/dev/null; then

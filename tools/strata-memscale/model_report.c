@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POINTS = MOST_LIST };
+/* With three points AICc allows one term only, and what begins and grows has two. */
+enum { MOST_POINTS = MOST_LIST, LEAST_POINTS = 4 };
 static const double far_ranks[] = {1e3, 1e4, 1e5, 1e6};
 enum { N_FAR = sizeof far_ranks / sizeof *far_ranks };
 #define WITHIN 0.10
@@ -71,7 +72,7 @@ static bool fit(struct series *s)
     while (s->fitted < s->n && ranks_at(s, s->fitted) <= largest / 2)
         s->fitted++;
     for (int part = 0; part < N_PARTS; part++)
-        if (s->fitted < 3 ||
+        if (s->fitted < LEAST_POINTS ||
             !model_fit(&s->models[part], model_allowed(&s->limits, (enum model_part)part), s->points[part], s->fitted))
             return false;
     return true;
@@ -253,7 +254,7 @@ bool model_write(const json_t *all, const char *folder)
             continue;
         gather(&s, all, json_array_get(all, i));
         if (!fit(&s)) {
-            printf("%-16s %-9s no model: it takes three numbers of ranks up to half the largest\n", s.config,
+            printf("%-16s %-9s no model: it takes four numbers of ranks up to half the largest\n", s.config,
                    s.pattern);
             continue;
         }
