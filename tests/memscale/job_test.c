@@ -50,9 +50,9 @@ static void leave_ranks(const char *folder, int n, int alone)
     char path[200];
 
     for (int i = 0; i < n; i++) {
-        json_t *j = json_pack("{s:s, s:f, s:f, s:{s:i}, s:{s:i}}", "library", "Strata", "init_us", 1000.0 * (i + 1),
-                              "first_us", i == alone ? -1.0 : 90.0 + i, "kernel", "private", 4096 * (i + 1), "ours",
-                              "base: other", 100);
+        json_t *j =
+            json_pack("{s:s, s:f, s:f, s:{s:i}, s:{s:i}}", "library", "Strata", "init_us", 1000.0 * (i + 1), "first_us",
+                      i == alone ? -1.0 : 90.0 + i, "kernel", "private", 4096 * (i + 1), "ours", "base: other", 100);
         if (i % 2 == 0 && i + 1 < n)
             json_object_set_new(j, "all_pairs_us", batches(1 + i));
         snprintf(path, sizeof path, "%s/rank.%d.json", folder, i);

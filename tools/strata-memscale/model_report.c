@@ -254,8 +254,7 @@ bool model_write(const json_t *all, const char *folder)
             continue;
         gather(&s, all, json_array_get(all, i));
         if (!fit(&s)) {
-            printf("%-16s %-9s no model: it takes four numbers of ranks up to half the largest\n", s.config,
-                   s.pattern);
+            printf("%-16s %-9s no model: it takes four numbers of ranks up to half the largest\n", s.config, s.pattern);
             continue;
         }
         write_series(data, &s, json_array_size(models) == 0);

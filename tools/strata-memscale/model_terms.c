@@ -26,16 +26,35 @@ static bool parameter_is(const json_t *one, const char *name, const char *value)
     return text && strcmp(text, value) == 0;
 }
 
+/* A comma, and a number with k or m behind it (components/btl_openib/queues/queue_spec.c); *at moves on. */
+static double queue_number(const char **at)
+{
+    char *end;
+    double v = strtod(*at + (**at == ','), &end);
+
+    if (*end == 'k' || *end == 'K')
+        v *= 1 << 10;
+    else if (*end == 'm' || *end == 'M')
+        v *= 1 << 20;
+    *at = end + strspn(end, "kKmM");
+    return v;
+}
+
+/* The queue of high priority: S,SIZE,COUNT,LOW,CREDITS, or P. */
 static void limits_of_queue(struct model_limits *l, const json_t *one)
 {
     const char *text =
         json_string_value(json_object_get(json_object_get(one, "parameters"), "btl_openib_receive_queues"));
-    unsigned count = 16384, credits = 64;
+    double number[] = {8448, 16384, 4, 64};
 
-    if (text && sscanf(text, "S,%*u,%u,%*u,%u", &count, &credits) != 2)
-        count = 0;
-    l->per_peer = count ? credits + SPARE_CREDITS : 0;
-    l->entries = count < MOST_ENTRIES ? count : MOST_ENTRIES;
+    if (text && *text != 'S')
+        return;
+    if (text)
+        text++;
+    for (size_t i = 0; text && i < sizeof number / sizeof *number; i++)
+        number[i] = queue_number(&text);
+    l->per_peer = number[3] + SPARE_CREDITS;
+    l->entries = fmin(number[1], MOST_ENTRIES);
 }
 
 void model_limits_of(struct model_limits *l, const json_t *one)
@@ -83,9 +102,9 @@ unsigned model_allowed(const struct model_limits *l, enum model_part part)
         set |= 1u << MODEL_PEER;
     if (!all && (part == PART_OURS || l->pattern == ALL_TO_ALL || (!l->strata && part == PART_PRIVATE)))
         set |= 1u << MODEL_RANK;
-    if (made)
+    if (made && l->pattern == ALL_TO_ALL) /* elsewhere the number of peers is the same for all N, as the base is */
         set |= 1u << MODEL_LOG;
-    if (part != PART_TABLES)
+    if (part != PART_TABLES && l->pattern == ALL_TO_ALL)
         set |= 1u << MODEL_RING;
     if (part == PART_PRIVATE)
         set |= 1u << MODEL_QUEUE;
