@@ -71,4 +71,9 @@ out_has '^grows  *alltoall  *no model: it takes four numbers of ranks up to half
 for n in 2 4 8 16 32; do echo "grows tcp alltoall $n $((2000000 + 20000 * (n - 1)))"; done | results "$work/four"
 expect_status 0 $tool --model -n 2 -p alltoall -c grows:tcp -o "$work/four"
 out_has '^    private  *2 MB + 20 kB P$'
+# One name with two transports, measured in any order: two lines of the figure, by ranks, and two models.
+printf '%s\n' "same sm hello 32 1e6" "same tcp hello 4 3e6" "same sm hello 2 2e6" "same sm hello 8 1e6" "same tcp hello 2 4e6" | results "$work/same"
+expect_status 0 $tool --model -n 2 -p hello -c same:sm -o "$work/same"
+check "lines of the figure" test "$(sed -n 's/ .*//p' "$work/same/hello.dat" | tr '\n' ' ')" = '# 2 8 32 # 2 4 '
+check "a model for each" test "$(grep -c '^same  *hello  *no model' "$work/out")" = 2
 finish

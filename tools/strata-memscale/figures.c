@@ -31,18 +31,39 @@ static const struct figure {
      "median", 1},
 };
 
-static bool belongs(const struct figure *f, const json_t *one)
-{
-    return strcmp(json_string_value(json_object_get(one, "pattern")), f->pattern) == 0 &&
-           json_object_get(one, f->group);
-}
-
 static double of(const struct figure *f, const json_t *one, const char *name)
 {
     return json_number_value(json_object_get(json_object_get(one, f->group), name)) * f->scale;
 }
 
-/* A block of points for each configuration and launcher, and its part of the plot command. */
+/* A time below 0 is none. */
+static bool belongs(const struct figure *f, const json_t *one)
+{
+    return strcmp(json_string_value(json_object_get(one, "pattern")), f->pattern) == 0 &&
+           json_object_get(one, f->group) && of(f, one, f->value) >= 0;
+}
+
+static long long ranks_of(const json_t *one)
+{
+    return (long long)json_integer_value(json_object_get(one, "ranks"));
+}
+
+/* The point of the same configuration as `first` with the least number of ranks above `ranks`; NULL: there is none. */
+static const json_t *next_point(const struct figure *f, const json_t *all, const json_t *first, long long ranks)
+{
+    const json_t *next = NULL, *one;
+    size_t i;
+
+    json_array_foreach(all, i, one)
+    {
+        if (ranks_of(one) > ranks && (!next || ranks_of(one) < ranks_of(next)) && belongs(f, one) &&
+            results_match(first, one))
+            next = one;
+    }
+    return next;
+}
+
+/* A block of points for each configuration, by their ranks, and its part of the plot command. */
 static unsigned write_points(FILE *data, FILE *script, const struct figure *f, const json_t *all)
 {
     const bool bars = strcmp(f->value, "median") == 0;
@@ -61,13 +82,10 @@ static unsigned write_points(FILE *data, FILE *script, const struct figure *f, c
         if (known)
             continue;
         fprintf(data, "%s# %s\n", lines ? "\n\n" : "", name);
-        json_array_foreach(all, k, other)
-        {
-            if (!belongs(f, other) || !results_match(one, other))
-                continue;
+        for (other = next_point(f, all, one, 0); other; other = next_point(f, all, one, ranks_of(other))) {
             double v = of(f, other, f->value);
-            fprintf(data, "%lld %.6g %.6g %.6g\n", (long long)json_integer_value(json_object_get(other, "ranks")), v,
-                    bars ? of(f, other, "q1") : v, bars ? of(f, other, "q3") : v);
+            fprintf(data, "%lld %.6g %.6g %.6g\n", ranks_of(other), v, bars ? of(f, other, "q1") : v,
+                    bars ? of(f, other, "q3") : v);
         }
         fprintf(script, "%s'%s.dat' index %u using 1:2:3:4 with yerrorlines title '%s' noenhanced",
                 lines ? ", \\\n     " : "plot ", f->name, lines, name);

@@ -107,7 +107,7 @@ json_t *results_load(const char *folder);
 bool results_has(const json_t *all, const struct config *c, enum pattern pattern, int n);
 /* results.c: whether the measurement is of the configuration, with its parameters and its launcher, and the pattern. */
 bool result_is(const json_t *one, const struct config *c, enum pattern pattern);
-/* results.c: whether two measurements have the same name of the configuration, and the same launcher. */
+/* results.c: whether two measurements are of one configuration: name, transport, parameters and launcher. */
 bool results_match(const json_t *a, const json_t *b);
 bool results_add(json_t *all, const char *folder, json_t *one); /* false: said why; it is in `all` only */
 /* estimate.c: bytes that the job will need, from smaller ones that were measured or from what the transport is known

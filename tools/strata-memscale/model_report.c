@@ -38,8 +38,7 @@ static int by_ranks(const void *a, const void *b)
 
 static bool same_series(const json_t *a, const json_t *b)
 {
-    return results_match(a, b) && json_equal(json_object_get(a, "pattern"), json_object_get(b, "pattern")) &&
-           json_equal(json_object_get(a, "parameters"), json_object_get(b, "parameters"));
+    return results_match(a, b) && json_equal(json_object_get(a, "pattern"), json_object_get(b, "pattern"));
 }
 
 static void gather(struct series *s, const json_t *all, const json_t *first)

@@ -64,9 +64,14 @@ bool results_has(const json_t *all, const struct config *c, enum pattern pattern
 
 bool results_match(const json_t *a, const json_t *b)
 {
-    const json_t *x = json_object_get(a, "launcher"), *y = json_object_get(b, "launcher");
+    static const char *const names[] = {"config", "transport", "parameters", "launcher"};
 
-    return json_equal(json_object_get(a, "config"), json_object_get(b, "config")) && (x == y || json_equal(x, y));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const json_t *x = json_object_get(a, names[i]), *y = json_object_get(b, names[i]);
+        if (x != y && !json_equal(x, y))
+            return false;
+    }
+    return true;
 }
 
 bool lines_add(const char *path, const json_t *one)
