@@ -76,4 +76,9 @@ printf '%s\n' "same sm hello 32 1e6" "same tcp hello 4 3e6" "same sm hello 2 2e6
 expect_status 0 $tool --model -n 2 -p hello -c same:sm -o "$work/same"
 check "lines of the figure" test "$(sed -n 's/ .*//p' "$work/same/hello.dat" | tr '\n' ' ')" = '# 2 8 32 # 2 4 '
 check "a model for each" test "$(grep -c '^same  *hello  *no model' "$work/out")" = 2
+# Lines of something else.
+echo "other sm hello 2 2e6" | results "$work/other"
+printf '%s\n' '{}' '{"config": "other", "ranks": 2}' '7' >>"$work/other/results.jsonl"
+expect_status 0 $tool -n 2 -p hello -c other:sm -o "$work/other"
+err_has "$work/other/results.jsonl: 2 of the lines are no measurements, and are left out"
 finish

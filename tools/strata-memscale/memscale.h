@@ -102,7 +102,8 @@ bool lines_add(const char *path, const json_t *one);
 int rank_run(int argc, char **argv);
 /* job.c: runs one job; its measurement, or NULL and `why`. */
 json_t *job_run(const struct plan *p, const struct config *c, enum pattern pattern, int n, char *why, size_t why_size);
-/* results.c: measurements so far in FOLDER/results.jsonl, one a line. */
+/* results.c: measurements so far in FOLDER/results.jsonl, one a line; each has a configuration, a transport, a pattern
+ * and ranks. */
 json_t *results_load(const char *folder);
 bool results_has(const json_t *all, const struct config *c, enum pattern pattern, int n);
 /* results.c: whether the measurement is of the configuration, with its parameters and its launcher, and the pattern. */

@@ -89,12 +89,28 @@ bool lines_add(const char *path, const json_t *one)
     return well;
 }
 
+static bool is_measurement(const json_t *one)
+{
+    return json_is_string(json_object_get(one, "config")) && json_is_string(json_object_get(one, "transport")) &&
+           json_is_string(json_object_get(one, "pattern")) && json_integer_value(json_object_get(one, "ranks")) > 0;
+}
+
 json_t *results_load(const char *folder)
 {
     char path[4200];
+    size_t left_out = 0;
 
     snprintf(path, sizeof path, "%s/results.jsonl", folder);
-    return lines_load(path);
+    json_t *all = lines_load(path);
+    for (size_t i = json_array_size(all); i-- > 0;) {
+        if (is_measurement(json_array_get(all, i)))
+            continue;
+        json_array_remove(all, i);
+        left_out++;
+    }
+    if (left_out)
+        fprintf(stderr, "strata-memscale: %s: %zu of the lines are no measurements, and are left out\n", path, left_out);
+    return all;
 }
 
 bool results_add(json_t *all, const char *folder, json_t *one)
