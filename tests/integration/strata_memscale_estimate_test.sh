@@ -76,6 +76,15 @@ printf '%s\n' "same sm hello 32 1e6" "same tcp hello 4 3e6" "same sm hello 2 2e6
 expect_status 0 $tool --model -n 2 -p hello -c same:sm -o "$work/same"
 check "lines of the figure" test "$(sed -n 's/ .*//p' "$work/same/hello.dat" | tr '\n' ' ')" = '# 2 8 32 # 2 4 '
 check "a model for each" test "$(grep -c '^same  *hello  *no model' "$work/out")" = 2
+# The table in kB of 1000 bytes, as figures and the model have them; a name with a comma and quotes in the CSV.
+echo 'a,"b" sm hello 2 2000000' | results "$work/table"
+expect_status 0 $tool -n 2 -p hello -c 'a,"b":sm' -o "$work/table"
+out_has '^a,"b"  *hello  *2  *2000  '
+check "the CSV" python3 - "$work/table/results.csv" <<'PY'
+import csv, sys
+row, = csv.DictReader(open(sys.argv[1]))
+assert row["config"] == 'a,"b"' and row["transport"] == "sm" and float(row["private"]) == 2e6 and row["library"] == "Strata", row
+PY
 # Lines of something else.
 echo "other sm hello 2 2e6" | results "$work/other"
 printf '%s\n' '{}' '{"config": "other", "ranks": 2}' '7' >>"$work/other/results.jsonl"

@@ -24,12 +24,14 @@ static void print_table(const json_t *all)
     json_array_foreach(all, i, one)
     {
         printf("%-16s %-9s %5lld %9.0f %9.0f %9.0f %9.0f %9.0f %9.0f %9.1f", text(one, "config"), text(one, "pattern"),
-               (long long)json_integer_value(json_object_get(one, "ranks")), of(one, "mean", "private") / 1024,
-               of(one, "largest", "private") / 1024, of(one, "mean", "proportional") / 1024,
-               of(one, "mean", "page_tables") / 1024, of(one, "mean", "device_share") / 1024, ours_bytes(one) / 1024,
+               (long long)json_integer_value(json_object_get(one, "ranks")), of(one, "mean", "private") / 1e3,
+               of(one, "largest", "private") / 1e3, of(one, "mean", "proportional") / 1e3,
+               of(one, "mean", "page_tables") / 1e3, of(one, "mean", "device_share") / 1e3, ours_bytes(one) / 1e3,
                of(one, "mean", "init_us") / 1e3);
         if (of(one, "mean", "first_us") >= 0)
             printf(" %9.1f", of(one, "mean", "first_us"));
+        else
+            printf(" %9s", "-");
         if (json_object_get(one, "latency_us"))
             printf(" %7.2f (%.2f-%.2f)", of(one, "latency_us", "median"), of(one, "latency_us", "q1"),
                    of(one, "latency_us", "q3"));
@@ -44,6 +46,27 @@ static void csv_times(FILE *f, const json_t *one, const char *group)
         fprintf(f, ",%.3f,%.3f,%.3f", of(one, group, "median"), of(one, group, "q1"), of(one, group, "q3"));
     else
         fputs(",,,", f);
+}
+
+/* A figure and a comma before it; empty where there is none, as the time of a first message that nobody sent. */
+static void csv_figure(FILE *f, double v)
+{
+    if (v < 0)
+        fputc(',', f);
+    else
+        fprintf(f, ",%.1f", v);
+}
+
+/* In quotes, with those inside doubled (RFC 4180). */
+static void csv_text(FILE *f, const char *t)
+{
+    fputc('"', f);
+    for (; t && *t; t++) {
+        if (*t == '"')
+            fputc('"', f);
+        fputc(*t, f);
+    }
+    fputc('"', f);
 }
 
 bool tables_write(const json_t *all, const char *folder)
@@ -66,16 +89,22 @@ bool tables_write(const json_t *all, const char *folder)
                 ",ours,latency_us,latency_us_q1,latency_us_q3,all_pairs_us,all_pairs_us_q1,all_pairs_us_q3,library\n");
         json_array_foreach(all, i, one)
         {
-            fprintf(f, "%s,%s,%s,%lld", text(one, "config"), text(one, "transport"), text(one, "pattern"),
+            csv_text(f, text(one, "config"));
+            fprintf(f, ",%s,%s,%lld", text(one, "transport"), text(one, "pattern"),
                     (long long)json_integer_value(json_object_get(one, "ranks")));
-            for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
-                fprintf(f, ",%.1f,%.1f", of(one, "mean", columns[k]), of(one, "largest", columns[k]));
+            for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+                csv_figure(f, of(one, "mean", columns[k]));
+                csv_figure(f, of(one, "largest", columns[k]));
+            }
             fprintf(f, ",%.1f", ours_bytes(one));
             csv_times(f, one, "latency_us");
             csv_times(f, one, "all_pairs_us");
-            fprintf(f, ",\"%s\"\n", text(one, "library"));
+            fputc(',', f);
+            csv_text(f, text(one, "library"));
+            fputc('\n', f);
         }
-        well = fclose(f) == 0;
+        well = !ferror(f);
+        well = fclose(f) == 0 && well;
     }
     snprintf(path, sizeof path, "%s/results.json", folder);
     well = json_dump_file(all, path, JSON_INDENT(1) | JSON_SORT_KEYS) == 0 && well;
