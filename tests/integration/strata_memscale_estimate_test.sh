@@ -90,4 +90,8 @@ echo "other sm hello 2 2e6" | results "$work/other"
 printf '%s\n' '{}' '{"config": "other", "ranks": 2}' '7' >>"$work/other/results.jsonl"
 expect_status 0 $tool -n 2 -p hello -c other:sm -o "$work/other"
 err_has "$work/other/results.jsonl: 2 of the lines are no measurements, and are left out"
+# A file where the folder should be: nothing is measured that cannot be recorded.
+touch "$work/file"
+expect_status 2 $tool -n 2 -p hello -c sm -o "$work/file"; err_has "$work/file: Not a directory"
+expect_status 2 $tool srq -o "$work/file"; err_has "$work/file: Not a directory"
 finish

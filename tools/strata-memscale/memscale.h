@@ -95,6 +95,8 @@ int srq_run(int argc, char **argv);
 int kernel_run(int argc, char **argv);
 /* srq_tables.c: Tables 1 to 3 of the measurements; false: said why. */
 bool srq_tables(const json_t *all, const char *folder);
+/* results.c: makes the folder of the results, if there is none. False: errno says why none can be put there. */
+bool folder_make(const char *folder);
 /* results.c: the objects of a file of lines, cut off ones left out; appends one. */
 json_t *lines_load(const char *path);
 bool lines_add(const char *path, const json_t *one);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { KEY_FORCE = 256, KEY_LIST, KEY_PEERS, KEY_MODEL, KEY_WORLD, KEY_ESTIMATE, KEY_LAUNCHER };
 
@@ -121,7 +120,7 @@ static void defaults(struct argp_state *state)
     if (p->launcher)
         launch(state);
     p->folder = p->folder ? p->folder : "memscale";
-    if (!p->estimate && mkdir(p->folder, 0777) != 0 && errno != EEXIST)
+    if (!p->estimate && !folder_make(p->folder))
         argp_failure(state, EXIT_USER, errno, "%s", p->folder);
 }
 

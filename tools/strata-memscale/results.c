@@ -6,7 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+bool folder_make(const char *folder)
+{
+    struct stat st;
+
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return false;
+    if (stat(folder, &st) != 0)
+        return false;
+    errno = ENOTDIR;
+    return S_ISDIR(st.st_mode) && access(folder, W_OK | X_OK) == 0;
+}
 
 json_t *lines_load(const char *path)
 {
@@ -109,7 +122,8 @@ json_t *results_load(const char *folder)
         left_out++;
     }
     if (left_out)
-        fprintf(stderr, "strata-memscale: %s: %zu of the lines are no measurements, and are left out\n", path, left_out);
+        fprintf(stderr, "strata-memscale: %s: %zu of the lines are no measurements, and are left out\n", path,
+                left_out);
     return all;
 }
 

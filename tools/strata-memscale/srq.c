@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct srq_plan {
@@ -66,7 +65,7 @@ static void defaults(struct argp_state *state)
         take_counts(state, p->quick ? "16,4096" : "16,64,256,1024,4096");
     p->ranks = p->ranks ? p->ranks : p->quick ? 4 : 8;
     p->rounds = p->rounds ? p->rounds : p->quick ? 1 : 3;
-    if (mkdir(p->folder, 0777) != 0 && errno != EEXIST)
+    if (!folder_make(p->folder))
         argp_failure(state, EXIT_USER, errno, "%s", p->folder);
 }
 
