@@ -88,6 +88,23 @@ START_TEST(too_many_words_are_an_error)
 }
 END_TEST
 
+/* What is on standard input is the user's, as in a loop that reads lines. */
+START_TEST(jobs_have_no_input)
+{
+    const struct command cmd = {.argv = {"sh", "-c", "! read -r line"}, .n = 3};
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(write(ends[1], "line\n", 5), 5);
+    ck_assert_int_eq(dup2(ends[0], 0), 0);
+    close(ends[1]);
+    ck_assert_int_eq(run(&cmd, 60), 0);
+    char left[5];
+    ck_assert_int_eq(read(0, left, sizeof left), 5);
+    close(ends[0]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("memscale_launch");
@@ -96,6 +113,7 @@ int main(void)
     tcase_add_test(tc, longest_launcher_has_room);
     tcase_add_test(tc, longer_launchers_do_not_fit);
     tcase_add_test(tc, too_many_words_are_an_error);
+    tcase_add_test(tc, jobs_have_no_input);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

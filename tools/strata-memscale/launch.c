@@ -3,6 +3,7 @@
 #include "memscale.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -52,7 +53,7 @@ static void words(struct command *c, const char *const *list)
 static bool find_softhca(struct command *c)
 {
     char line[4096] = "";
-    FILE *f = popen("LD_PRELOAD= strata-run --softhca -n 1 printenv LD_PRELOAD", "re");
+    FILE *f = popen("LD_PRELOAD= strata-run --softhca -n 1 printenv LD_PRELOAD </dev/null", "re");
 
     bool well = f && fgets(line, sizeof line, f);
     if (f && pclose(f) != 0)
@@ -160,11 +161,26 @@ static void peers_environment(void)
     setenv("PMIX_MCA_gds", "hash", 0);
 }
 
+/* Without standard input: launchers pass it on to rank 0, and one in the background would be stopped by its terminal. */
+static int spawn(const struct command *cmd, pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+
+    if (error)
+        return error;
+    error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!error)
+        error = posix_spawnp(child, cmd->argv[0], &actions, NULL, (char *const *)cmd->argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
 /* The status; a job beyond its time is ended: strata-run does that itself, the others are told. */
 static int run(const struct command *cmd, int timeout)
 {
     pid_t child;
-    int how = 0, error = posix_spawnp(&child, cmd->argv[0], NULL, NULL, (char *const *)cmd->argv, environ);
+    int how = 0, error = spawn(cmd, &child);
     int64_t limit = st_now_ms() + (int64_t)(timeout + GRACE_S) * 1000;
     int next = SIGTERM;
 
