@@ -67,4 +67,25 @@ own=$(estimate) small=$(estimate --launcher 'x %n') large=$(estimate --launcher 
 check "the estimates: $own, $small, $large" test "$((large * 50))" -lt "$own" -a "$((own * 5))" -lt "$small"
 expect_status 0 $tool --model --launcher 'x %n' -n 4 -p hello -c sm -o "$work/both"
 check "a model for each launcher" test "$(grep -c '^sm.* hello *fitted .*[+-]0.0 %$' "$work/out")" = 3
+
+# --- a run that is ended ----------------------------------------------------------------------------------------------
+# Its job ends first, and the job's folder goes.
+mkdir "$work/bin"
+printf '#!/bin/bash\necho $$ >"%s"\nexec sleep 1000\n' "$work/job" >"$work/bin/strata-run"
+chmod +x "$work/bin/strata-run"
+ends() { # WORD...: of the tool
+    rm -f "$work/job"
+    PATH=$work/bin:$PATH $tool "$@" -n 2 -o "$work/ended" >"$work/out" 2>"$work/err" </dev/null &
+    local run=$!
+    check "$1: the job has begun" wait_until test -s "$work/job"
+    kill -TERM "$run"
+    wait "$run"
+    check "$1: ended by the signal" test $? = 143
+    check "$1: its job has ended" test ! -e "/proc/$(cat "$work/job")"
+    kill "$(cat "$work/job")" 2>/dev/null
+    err_has 'strata-memscale: Terminated; what was measured before is kept, and the same command goes on'
+    no_files
+}
+ends --pattern=hello --config=sm
+ends srq --table=2 --rounds=1
 finish

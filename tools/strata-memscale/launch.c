@@ -1,5 +1,6 @@
 /* The command line of a job, for each library, and its run. */
 #define _GNU_SOURCE 1
+#include "interrupt.h"
 #include "memscale.h"
 
 #include <errno.h>
@@ -161,7 +162,8 @@ static void peers_environment(void)
     setenv("PMIX_MCA_gds", "hash", 0);
 }
 
-/* Without standard input: launchers pass it on to rank 0, and one in the background would be stopped by its terminal. */
+/* Without standard input: launchers pass it on to rank 0, and one in the background would be stopped by its terminal.
+ */
 static int spawn(const struct command *cmd, pid_t *child)
 {
     posix_spawn_file_actions_t actions;
@@ -176,7 +178,8 @@ static int spawn(const struct command *cmd, pid_t *child)
     return error;
 }
 
-/* The status; a job beyond its time is ended: strata-run does that itself, the others are told. */
+/* The status; a job beyond its time is ended: strata-run does that itself, the others are told. So is one whose user
+ * has ended this program. */
 static int run(const struct command *cmd, int timeout)
 {
     pid_t child;
@@ -193,10 +196,10 @@ static int run(const struct command *cmd, int timeout)
         pid_t got = waitpid(child, &how, WNOHANG);
         if (got == child || (got < 0 && errno != EINTR))
             break;
-        if (st_now_ms() > limit) {
+        if (st_now_ms() > limit || (interrupt_came() && next == SIGTERM)) {
             kill(child, next);
             next = SIGKILL;
-            limit += GRACE_S * 1000;
+            limit = st_now_ms() + GRACE_S * 1000;
         }
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
@@ -250,7 +253,13 @@ bool launch_folder(const struct plan *p, char *path, size_t size)
         return false;
     }
     snprintf(path, size, "%s/strata-memscale.XXXXXX", p->launcher ? whole : base && *base == '/' ? base : "/tmp");
-    return mkdtemp(path) != NULL;
+    interrupt_hold();
+    if (mkdtemp(path))
+        return true;
+    const int error = errno;
+    interrupt_release();
+    errno = error;
+    return false;
 }
 
 int launch_job(const struct config *c, int n, const struct plan *p, const char *const *what)

@@ -88,7 +88,8 @@ bool launcher_fits(const char *launcher, char *why, size_t why_size);
 void launch_prepare(void);
 /* launch.c: makes the folder where a job's ranks meet and leave their figures, in TMPDIR or /tmp: where results go may
  * be a file system that cannot be mapped, as a guest's. With a launcher of the user's it is where the results go, which
- * all machines have to see. False: `path` says where it should have been, errno why not. */
+ * all machines have to see. From here to interrupt_release, a signal that ends this program ends the job first. False:
+ * `path` says where it should have been, errno why not. */
 bool launch_folder(const struct plan *p, char *path, size_t size);
 /* srq.c, kernel_rank.c: the other modes of the program. */
 int srq_run(int argc, char **argv);

@@ -1,6 +1,7 @@
 /* strata-memscale srq: Tables 1 to 3 of the paper: what a shared receive queue costs in time, with and without flow
  * control, beside queues per peer. */
 #define _GNU_SOURCE 1
+#include "interrupt.h"
 #include "kernel.h"
 #include "memscale.h"
 
@@ -184,6 +185,7 @@ static json_t *run_kernel(struct srq_plan *p, const struct config *c, const char
         failed(p, c, kernel, "the result is wrong");
     (void)unlink(path);
     (void)rmdir(folder);
+    interrupt_release();
     return result;
 }
 
