@@ -77,6 +77,21 @@ other=$!
 wait_until test -e "$work/taken"
 expect_status 1 strata-info --live $$; err_has "process $$ does not listen"
 kill $other
+# A process that accepts nothing, as one that is stopped: the question after the last that its queue takes ends as well.
+python3 -c '
+import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind("\0strata-live-%d-0" % os.getpid())
+s.listen(0)
+open(sys.argv[1], "w").close()
+time.sleep(600)' "$work/stopped" &
+other=$!
+wait_until test -e "$work/stopped"
+for question in 1 2 3; do
+    expect_status 1 timeout 60 strata-info --live $other
+    err_has "process $other has made no call of Strata's for 3 s"
+done
+kill $other
 expect_status 2 strata-info --live x; err_has 'takes a process id, not "x"'
 expect_status 2 strata-info --live 1 --counters; err_has "stands alone"
 finish

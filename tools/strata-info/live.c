@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LIVE_WAIT_MS = 3000, CONTEXTS = 8 };
@@ -29,18 +30,24 @@ static bool is_it(int fd, int pid)
            who.uid == st.st_uid;
 }
 
-/* Connected to context k of the process, or -1. */
-static int reach(int pid, int k)
+/* Connected to context k of the process, or -1. *full: until LIVE_WAIT_MS were over, the context had as many questions
+ * as its queue takes, as one that is stopped: a connect(2) that waits would wait for ever. */
+static int reach(int pid, int k, bool *full)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
     int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "strata-live-%d-%d", pid, k);
+    const socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    const int64_t until = st_now_ms() + LIVE_WAIT_MS;
 
+    *full = false;
     if (fd < 0)
         return -1;
-    if (connect(fd, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0 &&
-        is_it(fd, pid))
+    while ((error = connect(fd, (struct sockaddr *)&at, length) == 0 ? 0 : errno) == EAGAIN && st_now_ms() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    if (!error && is_it(fd, pid))
         return fd;
+    *full = error == EAGAIN;
     close(fd);
     return -1;
 }
@@ -63,7 +70,7 @@ static json_t *hear(int fd, bool *late)
         if (ready < 0 && errno == EINTR)
             continue;
         *late = ready == 0;
-        ssize_t got = ready > 0 ? read(fd, part, sizeof part) : 0;
+        ssize_t got = ready > 0 ? read(fd, part, sizeof part) : 0; /* poll has seen some: never "try again" */
         if (got <= 0)
             break;
         fwrite(part, 1, (size_t)got, all);
@@ -137,11 +144,12 @@ static json_t *ask(int pid, unsigned *reached, bool *late)
     json_t *records = json_array();
 
     for (int k = 0; k < CONTEXTS; k++) {
-        bool in_vain;
-        int fd = reach(pid, k);
+        bool in_vain, full;
+        int fd = reach(pid, k, &full);
+        *reached += fd >= 0 || full;
+        *late |= full;
         if (fd < 0)
             continue;
-        ++*reached;
         json_t *one = hear(fd, &in_vain);
         close(fd);
         *late |= in_vain;
