@@ -62,6 +62,11 @@ enum mapping { MAPS_OTHER, MAPS_STACK, MAPS_IMAGE, MAPS_SEGMENT, MAPS_DEVICE };
 /* The kernel's name of anonymous memory in huge pages (MAP_HUGETLB). */
 #define ANON_HUGE "/anon_hugepage"
 
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
 /* "FROM-TO rwxp OFFSET DEVICE INODE   NAME". The stack of a thread has no name, and lies behind its guard, which nobody
  * may read; *guard is the end of the last such mapping. */
 static enum mapping mapping_of(const char *line, uint64_t *guard)
@@ -76,11 +81,11 @@ static enum mapping mapping_of(const char *line, uint64_t *guard)
         return MAPS_STACK;
     if (!permissions || !name || *name == '[')
         return permissions && permissions[4] == 's' ? MAPS_SEGMENT : MAPS_OTHER;
-    if (strstr(name, "/uverbs") || strstr(name, "infiniband") || strncmp(name, "/memfd:softhca", 14) == 0)
+    if (begins(name, "/dev/infiniband/") || begins(name, "/dev/uverbs") || begins(name, "/memfd:softhca"))
         return MAPS_DEVICE;
     if (permissions[4] == 's')
         return MAPS_SEGMENT;
-    return strncmp(name, ANON_HUGE, sizeof ANON_HUGE - 1) == 0 ? MAPS_OTHER : MAPS_IMAGE;
+    return begins(name, ANON_HUGE) ? MAPS_OTHER : MAPS_IMAGE;
 }
 
 /* Whether `line` is field `name`; its value in bytes. */

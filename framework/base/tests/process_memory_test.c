@@ -142,6 +142,27 @@ START_TEST(huge_pages_of_this_machine)
 }
 END_TEST
 
+/* A device is one by its file below /dev, not by a folder of this name that somebody works in. */
+START_TEST(devices)
+{
+    const char *const text = "7f0000000000-7f0000100000 r--p 00000000 00:10 5   /home/infiniband/uverbs/libstrata.so\n"
+                             "Rss:                  16 kB\nPss:                  16 kB\nPrivate_Dirty:        16 kB\n"
+                             "7f0001000000-7f0001100000 rw-s 00000000 00:10 6   /dev/shm/infiniband\n"
+                             "Rss:                  32 kB\nPss:                  32 kB\n"
+                             "7f0002000000-7f0002100000 rw-s 00000000 00:10 7   /dev/infiniband/uverbs0\n"
+                             "Rss:                  64 kB\nPss:                  64 kB\n"
+                             "7f0003000000-7f0003100000 rw-s 00000000 00:10 8   /memfd:softhca (deleted)\n"
+                             "Rss:                 128 kB\nPss:                  64 kB\n";
+    const struct st_process_memory m = of_lines(text);
+
+    ck_assert_uint_eq(m.images, 16 << 10);
+    ck_assert_uint_eq(m.segments, 32 << 10);
+    ck_assert_uint_eq(m.device, 192 << 10);
+    ck_assert_uint_eq(m.device_share, 128 << 10);
+    ck_assert_uint_eq(m.proportional, 48 << 10);
+}
+END_TEST
+
 START_TEST(nobody)
 {
     struct st_process_memory m = {.resident = 7};
@@ -158,6 +179,7 @@ int main(void)
     tcase_add_test(t, growth);
     tcase_add_test(t, stacks_of_threads);
     tcase_add_test(t, huge_pages);
+    tcase_add_test(t, devices);
     tcase_add_test(t, huge_pages_of_this_machine);
     tcase_add_test(t, nobody);
     suite_add_tcase(suite, t);
