@@ -67,6 +67,10 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
+/* An arena of malloc for threads begins at a multiple of this (glibc's HEAP_MAX_SIZE), and ends in memory that nobody may
+ * read; the next arena may follow. */
+#define ARENA_ALIGNMENT (64u << 20)
+
 /* "FROM-TO rwxp OFFSET DEVICE INODE   NAME". The stack of a thread has no name, and lies behind its guard, which nobody
  * may read; *guard is the end of the last such mapping. */
 static enum mapping mapping_of(const char *line, uint64_t *guard)
@@ -77,7 +81,7 @@ static enum mapping mapping_of(const char *line, uint64_t *guard)
 
     if (permissions && !name && permissions[1] == '-')
         *guard = strtoull(dash + 1, NULL, 16);
-    else if ((name && strcmp(name, "[stack]") == 0) || (!name && from == *guard))
+    else if ((name && strcmp(name, "[stack]") == 0) || (!name && from == *guard && from % ARENA_ALIGNMENT))
         return MAPS_STACK;
     if (!permissions || !name || *name == '[')
         return permissions && permissions[4] == 's' ? MAPS_SEGMENT : MAPS_OTHER;

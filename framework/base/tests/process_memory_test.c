@@ -163,6 +163,21 @@ START_TEST(devices)
 }
 END_TEST
 
+/* Two arenas of malloc side by side, and the stack of a thread behind its guard. */
+START_TEST(arenas_are_no_stacks)
+{
+    const char *const text = "7f0004000000-7f0004021000 rw-p 00000000 00:00 0\nPrivate_Dirty:        16 kB\n"
+                             "7f0004021000-7f0008000000 ---p 00000000 00:00 0\nPrivate_Dirty:         0 kB\n"
+                             "7f0008000000-7f0008021000 rw-p 00000000 00:00 0\nPrivate_Dirty:        32 kB\n"
+                             "7f0009000000-7f0009001000 ---p 00000000 00:00 0\nPrivate_Dirty:         0 kB\n"
+                             "7f0009001000-7f0009801000 rw-p 00000000 00:00 0\nPrivate_Dirty:        64 kB\n";
+    const struct st_process_memory m = of_lines(text);
+
+    ck_assert_uint_eq(m.stack, 64 << 10);
+    ck_assert_uint_eq(m.private_bytes, 112 << 10);
+}
+END_TEST
+
 START_TEST(nobody)
 {
     struct st_process_memory m = {.resident = 7};
@@ -180,6 +195,7 @@ int main(void)
     tcase_add_test(t, stacks_of_threads);
     tcase_add_test(t, huge_pages);
     tcase_add_test(t, devices);
+    tcase_add_test(t, arenas_are_no_stacks);
     tcase_add_test(t, huge_pages_of_this_machine);
     tcase_add_test(t, nobody);
     suite_add_tcase(suite, t);
