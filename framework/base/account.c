@@ -132,10 +132,15 @@ void st_account_end(struct st_account *a)
     a->most = NULL;
 }
 
+static int64_t account_positive(int64_t bytes)
+{
+    return bytes > 0 ? bytes : 0;
+}
+
 static void account_line(st_mem_line_fn line, void *arg, const char *category, int64_t bytes)
 {
     strata_mem_line_t l = {
-        .component = "process", .category = category, .bytes = bytes > 0 ? (size_t)bytes : 0, .user = 1};
+        .component = "process", .category = category, .bytes = (size_t)account_positive(bytes), .user = 1};
 
     line(arg, &l);
 }
@@ -151,8 +156,10 @@ void st_account_report(const struct st_account *a, size_t ours, st_mem_line_fn l
     int64_t holes = account_holes() - a->holes;
     if (holes < 0) /* others use now what libraries gave back during the start */
         libraries += holes;
-    int64_t stack = (int64_t)now.stack - (int64_t)a->before.stack;
-    int64_t rest = grown - libraries - stack - (int64_t)ours - (holes > 0 ? holes : 0);
+    /* A line has no sign: what has shrunk is part of the remainder. */
+    libraries = account_positive(libraries);
+    int64_t stack = account_positive((int64_t)now.stack - (int64_t)a->before.stack);
+    int64_t rest = grown - libraries - stack - (int64_t)ours - account_positive(holes);
 
     account_line(line, arg, "private", (int64_t)now.private_bytes);
     account_line(line, arg, "before strata_init", (int64_t)a->before.private_bytes);
