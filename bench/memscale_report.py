@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import platform
+import re
 import statistics
 import sys
 
@@ -63,7 +64,7 @@ class Jobs:
                 continue
             ours = any(r["ours"] for r in jobs.values())
             print("| %s | %d to %d | %s | %s | %s |" % (
-                c, min(n for n in jobs if n >= 4 or len(jobs) < 3), max(jobs),
+                c, min((n for n in jobs if n >= 4), default=min(jobs)), max(jobs),
                 number(self.slope(c, lambda r: r["mean"]["private"] / 1e3)), number(self.slope(c, lambda r: total(r) / 1e3)),
                 number(self.slope(c, lambda r: sum(r["ours"].values()) / 1e3)) if ours else "-"))
 
@@ -93,7 +94,7 @@ class Jobs:
 
 
 def print_refused(log):
-    refused = [line for line in lines(log) if "refused" in line or "ended with status" in line]
+    refused = [line for line in lines(log) if re.search(r" with \d+ ranks(:| is refused)", line)]
     if refused:
         print("\nNot measured:\n")
         for line in dict.fromkeys(refused):
@@ -131,8 +132,8 @@ print("```")
 cells = {}
 for row in csv.DictReader(lines("srq.csv")):
     if row["table"] != "1" and row["right"] == "1":
-        cells.setdefault((row["table"], row["kernel"]), {}).setdefault((row["config"], int(row["count"])), []).append(
-            float(row["value"]))
+        cell = tuple(row[name] for name in ("table", "kernel", "class", "ranks"))
+        cells.setdefault(cell, {}).setdefault((row["config"], int(row["count"])), []).append(float(row["value"]))
 for name in ("SRQ", "SRQ, flow control"):
     for small in (False, True):
         x = [statistics.median(v) / statistics.median(base)
