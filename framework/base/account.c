@@ -96,10 +96,12 @@ void st_account_leave(strata_t *s, const struct st_account_mark *mark)
             (int64_t)(mark->by == ST_ACCOUNT_HEAP ? account_heap() : account_pages()) - (int64_t)mark->bytes;
 }
 
-/* High-water mark of one line. */
+/* High-water mark of the lines of one name. */
 struct st_account_most {
     struct st_account_most *next;
     size_t bytes;
+    size_t now; /* sum of these lines in `report` */
+    uint32_t report;
     char name[]; /* COMPONENT: CATEGORY */
 };
 
@@ -118,8 +120,10 @@ size_t st_account_most(struct st_account *a, const strata_mem_line_t *line)
     }
     if (!m)
         return line->bytes;
-    if (line->bytes > m->bytes)
-        m->bytes = line->bytes;
+    m->now = (m->report == a->reports ? m->now : 0) + line->bytes;
+    m->report = a->reports;
+    if (m->now > m->bytes)
+        m->bytes = m->now;
     return m->bytes;
 }
 

@@ -7,8 +7,9 @@
 #include <strata/sdk/process_memory.h>
 
 struct st_account {
-    bool known; /* the kernel has told what was there before */
-    bool on;    /* mca_base_account_memory: brackets are measured */
+    bool known;       /* the kernel has told what was there before */
+    bool on;          /* mca_base_account_memory: brackets are measured */
+    uint32_t reports; /* memory reports so far, this one included */
     struct {
         size_t private_bytes, images, stack;
     } before;                     /* when strata_init was called */
@@ -25,7 +26,8 @@ void st_account_begin(struct st_account *a, const strata_config_t *config);
 void st_account_loaded(struct st_account *a, bool on);
 /* strata_init is over. What libraries have given back until now counts as theirs: their brackets took whole pages. */
 void st_account_ready(struct st_account *a);
-/* The highest value of this line so far, now included. */
+/* The highest value so far of the lines of this name, which a component with several modules reports once for each;
+ * those of this report until now are included. */
 size_t st_account_most(struct st_account *a, const strata_mem_line_t *line);
 void st_account_end(struct st_account *a);
 /* The lines of component "process" of a memory report; `ours`: private bytes of all other lines. */

@@ -83,6 +83,7 @@ int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line
     if (!s || !line)
         return STRATA_ERR_ARG;
     st_context_lock(s);
+    s->account.reports++;
     mem_report_parts(s, mem_report_sum, &sum);
     st_account_report(&s->account, sum.private_bytes, mem_report_sum, &sum);
     st_context_unlock(s);

@@ -288,7 +288,8 @@ typedef struct strata_mem_line {
     size_t bytes;          /* resident, private or shared, now */
     int shared;            /* nonzero: memory that several processes map, counted by its owner only */
     int user;              /* nonzero: the program's memory or another rank's; not to be added to what Strata holds */
-    size_t most;           /* high-water mark: the highest `bytes` of all reports of the context, with this one */
+    size_t most;           /* high-water mark: the highest `bytes` of all reports of the context, with this one; of
+                              several lines with this component and category, the sum so far of each report */
 } strata_mem_line_t;
 /* Calls `line` for each line of the report, on this thread, before returning; the strings are valid during the call. */
 STRATA_API int strata_mem_report(strata_t *s, void (*line)(void *arg, const strata_mem_line_t *line), void *arg);

@@ -48,6 +48,29 @@ START_TEST(shrunk)
 }
 END_TEST
 
+static size_t most_of(struct st_account *a, size_t bytes)
+{
+    const strata_mem_line_t line = {.component = "btl_openib", .category = "peers", .bytes = bytes};
+
+    return st_account_most(a, &line);
+}
+
+/* Two modules of a component: their sum in one report is the mark, and lines of two reports are not added. */
+START_TEST(most_of_two_modules)
+{
+    struct st_account a = {.reports = 1};
+
+    ck_assert_uint_eq(most_of(&a, 300), 300);
+    ck_assert_uint_eq(most_of(&a, 500), 800);
+    a.reports++;
+    ck_assert_uint_eq(most_of(&a, 400), 800);
+    ck_assert_uint_eq(most_of(&a, 100), 800);
+    a.reports++;
+    ck_assert_uint_eq(most_of(&a, 900), 900);
+    st_account_end(&a);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("account");
@@ -55,6 +78,7 @@ int main(void)
 
     tcase_add_test(t, grown);
     tcase_add_test(t, shrunk);
+    tcase_add_test(t, most_of_two_modules);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
