@@ -2,7 +2,6 @@
 #include "model_terms.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
