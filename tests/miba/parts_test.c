@@ -34,6 +34,7 @@ static int look(struct pollfd *p, nfds_t n, int timeout_ms)
 #include "tools/strata-miba/link.c"
 #undef poll
 #include "tools/strata-miba/link_beat.c"
+#include "tools/strata-miba/machine.c"
 #include "tools/strata-miba/names.c"
 #include "tools/strata-miba/settings.c"
 #include "tools/strata-miba/stats.c"
@@ -312,6 +313,49 @@ START_TEST(buffers_have_pages_of_their_own)
 }
 END_TEST
 
+static cpu_set_t processors_of(const char *list)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    for (; *list; list++)
+        CPU_SET((size_t)(*list - '0'), &set);
+    return set;
+}
+
+/* Both sides here never share a processor, whichever the process may use. */
+START_TEST(processors_of_sides)
+{
+    const cpu_set_t all = processors_of("0123"), odd = processors_of("257"), one = processors_of("3");
+
+    ck_assert_int_eq(machine_processor(&all, -1), 0);
+    ck_assert_int_eq(machine_processor(&all, 0), 1);
+    ck_assert_int_eq(machine_processor(&all, 1), 0);
+    ck_assert_int_eq(machine_processor(&odd, 5), 2);
+    ck_assert_int_eq(machine_processor(&odd, 2), 5);
+    ck_assert_int_eq(machine_processor(&one, 3), -1);
+}
+END_TEST
+
+START_TEST(processors_of_loaders)
+{
+    static const struct {
+        const char *permitted;
+        int own, other;
+        bool own_sleeps;
+        const char *left;
+    } of[] = {{"01234567", 1, 0, false, "234567"}, {"01234567", 1, 0, true, "1234567"}, {"01", 1, 0, false, "1"},
+              {"01", 1, 0, true, "1"},             {"0123", 2, -1, false, "013"},       {"0123", -1, -1, false, "0123"},
+              {"0", -1, 0, false, "0"}};
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const cpu_set_t permitted = processors_of(of[i].permitted), wanted = processors_of(of[i].left);
+        const cpu_set_t left = machine_loaders(&permitted, of[i].own, of[i].other, of[i].own_sleeps);
+        ck_assert_msg(CPU_EQUAL(&left, &wanted), "row %zu", i);
+    }
+}
+END_TEST
+
 #define SECOND UINT64_C(1000000000)
 
 START_TEST(silence_is_what_was_looked_at)
@@ -503,6 +547,8 @@ static Suite *suite(void)
     tcase_add_test(c, sizes_of_cases);
     tcase_add_test(c, buffers_in_turn);
     tcase_add_test(c, buffers_have_pages_of_their_own);
+    tcase_add_test(c, processors_of_sides);
+    tcase_add_test(c, processors_of_loaders);
     tcase_add_test(c, silence_is_what_was_looked_at);
     tcase_add_test(c, who_was_stopped_has_not_lost_its_peer);
     tcase_add_test(c, who_hears_nothing_ends);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include "machine.h"
 
 #define WORD       4u
 #define MOST_POLLS 16
@@ -62,12 +63,27 @@ static void *load(void *arg)
     return NULL;
 }
 
+/* A thread inherits the one processor that this side is bound to: loaders get others. */
+static bool start(struct loader *l, pthread_t *thread, const cpu_set_t *processors)
+{
+    pthread_attr_t attr;
+
+    if (pthread_attr_init(&attr))
+        return false;
+    const bool any = CPU_COUNT(processors) == 0; /* the kernel did not say */
+    const bool started = (any || pthread_attr_setaffinity_np(&attr, sizeof *processors, processors) == 0) &&
+                         pthread_create(thread, &attr, load, l) == 0;
+    pthread_attr_destroy(&attr);
+    return started;
+}
+
 enum miba_status loaders_follow(struct endpoint *e, unsigned n, uint32_t *arrived)
 {
     struct loader l[MOST_LOADERS];
     pthread_t thread[MOST_LOADERS];
     atomic_bool stop = false;
-    const bool incast = e->t.pattern == PATTERN_INCAST;
+    const bool incast = e->t.pattern == PATTERN_INCAST, receives = !incast && miba_op_takes_receive(e->t.op);
+    const cpu_set_t processors = machine_loaders(&e->m->permitted, e->m->cpu, e->m->other_cpu, !receives);
     const unsigned k = e->t.loaders;
     unsigned started = 0;
     uint64_t ns;
@@ -82,12 +98,12 @@ enum miba_status loaders_follow(struct endpoint *e, unsigned n, uint32_t *arrive
                                      .stop = &stop};
         if (incast && l[started].count == 0)
             break;
-        if (pthread_create(&thread[started], NULL, load, &l[started])) {
+        if (!start(&l[started], &thread[started], &processors)) {
             failed = true;
             break;
         }
     }
-    if (!incast && miba_op_takes_receive(e->t.op)) {
+    if (receives) {
         status = stream(e, 0, n, &ns, arrived);
     } else if (!failed) {
         struct pollfd p = {.fd = e->m->link->fd, .events = POLLIN | POLLRDHUP};

@@ -1,10 +1,19 @@
-/* Memory that this machine has to spare. */
+/* The machine: memory that it has to spare, and which processors a side and its threads run on. */
 #ifndef MIBA_MACHINE_H
 #define MIBA_MACHINE_H
 
+#include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Bytes of memory that are available; 0: the machine does not say. */
 uint64_t machine_spare_bytes(void);
+
+/* The first permitted processor other than `but` (-1: any); -1: there is none. */
+int machine_processor(const cpu_set_t *permitted, int but);
+
+/* Processors of loaders: all permitted ones but those of both sides, which are -1 where a side is bound to none. A side
+ * that sleeps meanwhile leaves them its own; so does a side without any other. */
+cpu_set_t machine_loaders(const cpu_set_t *permitted, int own, int other, bool own_sleeps);
 
 #endif

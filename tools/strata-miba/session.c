@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "machine.h"
 
 #define PROTOCOL 2
 
@@ -30,24 +31,19 @@ static void start_ticks(void)
     setitimer(ITIMER_REAL, &every, NULL);
 }
 
-/* Both sides spin, so they want a processor each, and the scheduler is slow to see it. `nth` of those that the process
- * may use; `cpu` is the one that was asked for, or -1. */
-static void stay_on(int cpu, int nth)
+/* Both sides spin, so they want a processor each, and the scheduler is slow to see it. -1: any. */
+static void stay_on(struct miba *m, int cpu)
 {
-    cpu_set_t may, one;
-    size_t i = 0;
+    cpu_set_t one;
 
-    if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < 2)
+    if (cpu < 0 || m->processors < 2)
         return;
-    if (cpu >= 0)
-        i = (size_t)cpu;
-    else
-        while (!CPU_ISSET(i, &may) || nth-- > 0)
-            i++;
     CPU_ZERO(&one);
-    CPU_SET(i, &one);
+    CPU_SET((size_t)cpu, &one);
     if (sched_setaffinity(0, sizeof one, &one))
-        fprintf(stderr, "strata-miba: processor %zu cannot be used: %s\n", i, strerror(errno));
+        fprintf(stderr, "strata-miba: processor %d cannot be used: %s\n", cpu, strerror(errno));
+    else
+        m->cpu = cpu;
 }
 
 /* The client says its protocol and settings; the server answers "agreed", or why it does not. */
@@ -108,16 +104,24 @@ static void wait_for_parent(struct miba *m)
     m->why = why;
 }
 
+static int leading_processor(const struct miba *m)
+{
+    return m->set.cpu >= 0 ? m->set.cpu : machine_processor(&m->permitted, -1);
+}
+
 /* The child follows and ends; it prints what went wrong unless the parent is gone. */
 static void be_child(struct miba *m, int fd, pid_t parent)
 {
+    const int leads = leading_processor(m), follows = machine_processor(&m->permitted, leads);
+
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(1);
     m->leads = false;
     link_start(m->link, fd, m->set.timeout_s);
     link_beats_start(m->link);
-    stay_on(-1, m->set.cpu == 1 ? 0 : 1);
+    stay_on(m, follows);
+    m->other_cpu = leads;
     enum miba_status status = device_open(&m->dev, &m->set, &m->why);
     if (status) {
         wait_for_parent(m);
@@ -148,7 +152,8 @@ static enum miba_status split(struct miba *m)
     }
     close(ends[1]);
     m->leads = true;
-    stay_on(m->set.cpu, 0);
+    stay_on(m, leading_processor(m));
+    m->other_cpu = machine_processor(&m->permitted, m->cpu);
     m->child = child;
     link_start(m->link, ends[0], m->set.timeout_s);
     return MIBA_OK;
@@ -157,9 +162,9 @@ static enum miba_status split(struct miba *m)
 enum miba_status session_begin(struct miba *m, const struct session *s)
 {
     enum miba_status status;
-    cpu_set_t may;
 
-    m->processors = sched_getaffinity(0, sizeof may, &may) ? 1 : (unsigned)CPU_COUNT(&may);
+    m->cpu = m->other_cpu = -1;
+    m->processors = sched_getaffinity(0, sizeof m->permitted, &m->permitted) ? 1 : (unsigned)CPU_COUNT(&m->permitted);
     if (!s->connect && !s->server) {
         status = split(m);
         if (!status)
@@ -177,8 +182,7 @@ enum miba_status session_begin(struct miba *m, const struct session *s)
     m->link->timeout_s = m->set.timeout_s;
     if (s->server && !status)
         link_beats_start(m->link);
-    if (m->set.cpu >= 0)
-        stay_on(m->set.cpu, 0);
+    stay_on(m, m->set.cpu);
     return status;
 }
 

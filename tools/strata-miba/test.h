@@ -2,6 +2,7 @@
 #ifndef MIBA_TEST_H
 #define MIBA_TEST_H
 
+#include <sched.h>
 #include <sys/types.h>
 #include "device.h"
 #include "link.h"
@@ -17,6 +18,8 @@ struct miba {
     struct link *link;   /* to the other side */
     bool leads;          /* this side measures; the other does as it is told */
     unsigned processors; /* that this process may use */
+    cpu_set_t permitted; /* the same, before a side is bound to one of them */
+    int cpu, other_cpu;  /* that this side, and the other one on this machine, is bound to; -1: none */
     pid_t child;         /* the other side, when it is a child of this process; else 0 */
     struct miba_why why;
     struct results *results;            /* the leading side's */
