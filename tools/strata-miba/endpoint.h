@@ -39,6 +39,7 @@ struct endpoint {
     struct ibv_comp_channel *channel; /* NULL: polling */
     struct ibv_cq *scq, *rcq;
     struct ibv_cq *event_cq; /* the one that is waited for by events; NULL: none */
+    bool armed;              /* it makes an event for its next completion, or has made one that was not taken */
     struct ibv_srq *srq;
     uint8_t pair_of[PAIR_SLOTS]; /* by number: the first queue pair whose number ends so */
     uint32_t pairs;              /* t.qps of the traffic, then one for each loader; with incast the loaders' are all */
@@ -111,8 +112,11 @@ struct idle {
 #define IDLE_TURNS 2048u
 /* After a turn of a loop without progress; e->over says whether the loop has to end. */
 void endpoint_look(struct endpoint *e, struct idle *w);
-/* Sleeps until e->event_cq has something, and arms it again. */
+/* Sleeps until e->event_cq, which is armed, has made an event. */
 enum miba_status endpoint_sleep(struct endpoint *e);
+/* Arms it. Only when it was polled empty: some adapters make an event at once for completions that were not polled, and
+ * the next wait would take that one. */
+enum miba_status endpoint_arm(struct endpoint *e);
 /* The failure that a completion says. */
 enum miba_status endpoint_failed(struct endpoint *e, const struct ibv_wc *wc);
 /* MIBA_FAILED or MIBA_LOST with the reason why a loop ended early. */

@@ -140,7 +140,5 @@ enum miba_status endpoint_connect(struct endpoint *e)
     for (uint32_t i = 0; miba_op_takes_receive(e->t.op) && i < receives; i++)
         if (endpoint_post_recv(e, i % e->t.qps, i))
             return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(errno));
-    if (e->event_cq && ibv_req_notify_cq(e->event_cq, 0))
-        return miba_fail_verb(&e->m->why, errno, "ibv_req_notify_cq", NULL);
-    return MIBA_OK;
+    return e->event_cq ? endpoint_arm(e) : MIBA_OK;
 }

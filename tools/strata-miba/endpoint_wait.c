@@ -44,8 +44,17 @@ enum miba_status endpoint_sleep(struct endpoint *e)
             return MIBA_OK;
     }
     ibv_ack_cq_events(cq, 1);
-    if (ibv_req_notify_cq(cq, 0))
-        return miba_fail_verb(&e->m->why, errno, "ibv_req_notify_cq", NULL);
+    e->armed = false;
+    return MIBA_OK;
+}
+
+enum miba_status endpoint_arm(struct endpoint *e)
+{
+    const int error = ibv_req_notify_cq(e->event_cq, 0);
+
+    if (error)
+        return miba_fail_verb(&e->m->why, error, "ibv_req_notify_cq", NULL);
+    e->armed = true;
     return MIBA_OK;
 }
 

@@ -4,11 +4,12 @@
 
 #include "endpoint.h"
 
-/* After a turn without progress of a loop that polls `cq`. */
+/* After a turn without progress of a loop that polls `cq`. What came before a queue was armed made no event: it is
+ * polled once more before the loop sleeps. */
 static inline enum miba_status wait_turn(struct endpoint *e, const struct ibv_cq *cq, struct idle *w)
 {
     if (__builtin_expect(cq == e->event_cq && cq != NULL, 0))
-        return endpoint_sleep(e);
+        return e->armed ? endpoint_sleep(e) : endpoint_arm(e);
     if (__builtin_expect(++w->turns % IDLE_TURNS == 0, 0))
         endpoint_look(e, w);
     return MIBA_OK;
@@ -19,16 +20,21 @@ static inline enum miba_status wait_one(struct endpoint *e, struct ibv_cq *cq, s
 {
     struct idle w = {0};
 
-    /* Each completion has an event, since one message is in flight and the queue is armed before. */
-    if (__builtin_expect(cq == e->event_cq, 0)) {
+    const bool by_events = cq == e->event_cq;
+
+    /* One message is in flight, and the queue was armed before: each completion has one event, and none comes between
+     * the poll that takes it and the next arming. */
+    if (__builtin_expect(by_events, 0)) {
         const enum miba_status status = endpoint_sleep(e);
         if (status || e->over)
             return status;
     }
     for (;;) {
         const int n = ibv_poll_cq(cq, 1, wc);
+        if (n > 0 && wc->status != IBV_WC_SUCCESS)
+            return endpoint_failed(e, wc);
         if (n > 0)
-            return wc->status == IBV_WC_SUCCESS ? MIBA_OK : endpoint_failed(e, wc);
+            return __builtin_expect(by_events, 0) && !e->armed ? endpoint_arm(e) : MIBA_OK;
         if (n < 0)
             return miba_fail(&e->m->why, MIBA_FAILED, "ibv_poll_cq: %d", n);
         const enum miba_status status = wait_turn(e, cq, &w);
