@@ -196,6 +196,9 @@ bool session_end(struct miba *m)
     link_end(m->link);
     if (m->child <= 0)
         return true;
+    /* One that was stopped would not end by itself. */
+    if (m->link->lost)
+        kill(m->child, SIGKILL);
     while (waitpid(m->child, &how, 0) < 0 && errno == EINTR)
         ;
     return WIFEXITED(how) && WEXITSTATUS(how) == 0;

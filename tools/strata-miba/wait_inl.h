@@ -18,9 +18,8 @@ static inline enum miba_status wait_turn(struct endpoint *e, const struct ibv_cq
 /* One completion. e->over: there came none. */
 static inline enum miba_status wait_one(struct endpoint *e, struct ibv_cq *cq, struct ibv_wc *wc)
 {
-    struct idle w = {0};
-
     const bool by_events = cq == e->event_cq;
+    struct idle w = {0};
 
     /* One message is in flight, and the queue was armed before: each completion has one event, and none comes between
      * the poll that takes it and the next arming. */
