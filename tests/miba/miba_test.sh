@@ -104,6 +104,16 @@ out_has '^qp_create +entries 64 +-?[0-9]' # a difference of two counts
 out_has '^qp +entries 128 +unsupported: 128 entries: the device.s queues have 1 to 100'
 SOFTHCA_CM=no miba 0 cm "${quick[@]}"; out_has '^cm +entries 16 +unsupported: rdma_create_event_channel'
 miba 0 cm "${quick[@]}" --cm-address 192.0.2.1; out_has '^cm +entries 16 +unsupported: rdma_bind_addr'
+# Connections of another device than the one that was asked for are not its own.
+SOFTHCA_DEVICES=2 miba 0 cm "${quick[@]}" --device soft1
+out_has '^cm +entries 16 +unsupported: 127.0.0.1 leads to device soft0 port 1, not to soft1 port 1'
+# The passive end of a connection whose end nobody reports does not wait for it for ever.
+if "${CC:-gcc}" -O2 -fPIC -shared -o "$work/lost.so" "$STRATA_SOURCE/tests/miba/data/lost_disconnect.c" -ldl 2>"$work/err"; then
+    job_limit=100 preload=$preload:$work/lost.so miba 0 cm "${quick[@]}"
+    out_has '^cm_disconnect +entries 16 +[0-9]'
+else
+    check "lost_disconnect.c lacks nothing but librdmacm" grep -q rdma_cma.h "$work/err"
+fi
 # So is what the machine does not have.
 SOFTHCA_MEMLOCK=1m miba 0 registration "${quick[@]}" --values 64k,2m
 out_has '^registration +touched +size 2097152 +skipped: 2097152 bytes cannot be registered'

@@ -15,7 +15,10 @@
 #include "measure.h"
 
 #define MOST_CONNECTIONS 32u
+#define MOST_LIVE        (2 * MOST_CONNECTIONS) /* with those whose end nobody reports */
 #define WAIT_MS          2000
+#define LOOK_MS          20
+#define MOST_QUIET       25u /* looks: connections whose end nobody reports are let go after half a second */
 
 struct passive {
     struct rdma_event_channel *channel;
@@ -23,7 +26,8 @@ struct passive {
     uint32_t entries;
     pthread_t thread;
     atomic_bool stop;
-    unsigned live;
+    struct rdma_cm_id *live[MOST_LIVE];
+    unsigned n_live;
 };
 
 struct active {
@@ -43,6 +47,22 @@ static int make_pair(struct rdma_cm_id *id, uint32_t entries)
     return rdma_create_qp(id, NULL, &a) ? errno : 0;
 }
 
+static void let_go(struct passive *p, unsigned i)
+{
+    struct rdma_cm_id *id = p->live[i];
+
+    p->live[i] = p->live[--p->n_live];
+    rdma_disconnect(id);
+    rdma_destroy_qp(id);
+    rdma_destroy_id(id);
+}
+
+static bool is_end(enum rdma_cm_event_type what)
+{
+    return what == RDMA_CM_EVENT_DISCONNECTED || what == RDMA_CM_EVENT_CONNECT_ERROR ||
+           what == RDMA_CM_EVENT_UNREACHABLE || what == RDMA_CM_EVENT_REJECTED || what == RDMA_CM_EVENT_DEVICE_REMOVAL;
+}
+
 /* The passive end accepts what comes and lets go what leaves. An event is acknowledged before its connection is
  * destroyed. */
 static void handle(struct passive *p, struct rdma_cm_event *e)
@@ -53,20 +73,21 @@ static void handle(struct passive *p, struct rdma_cm_event *e)
 
     rdma_ack_cm_event(e);
     if (what == RDMA_CM_EVENT_CONNECT_REQUEST) {
-        if (make_pair(id, p->entries) || rdma_accept(id, &param)) {
+        if (p->n_live == MOST_LIVE || make_pair(id, p->entries) || rdma_accept(id, &param)) {
             rdma_reject(id, NULL, 0);
             if (id->qp)
                 rdma_destroy_qp(id);
             rdma_destroy_id(id);
         } else {
-            p->live++;
+            p->live[p->n_live++] = id;
         }
-    } else if (what == RDMA_CM_EVENT_DISCONNECTED) {
-        rdma_disconnect(id);
-        rdma_destroy_qp(id);
-        rdma_destroy_id(id);
-        p->live--;
+        return;
     }
+    for (unsigned i = p->n_live; is_end(what) && i-- > 0;)
+        if (p->live[i] == id) {
+            let_go(p, i);
+            return;
+        }
 }
 
 static void *serve(void *arg)
@@ -75,14 +96,16 @@ static void *serve(void *arg)
     struct pollfd f = {.fd = p->channel->fd, .events = POLLIN};
     struct rdma_cm_event *e;
 
-    for (unsigned quiet = 0; quiet < 2;) {
-        if (poll(&f, 1, 20) > 0 && rdma_get_cm_event(p->channel, &e) == 0) {
+    for (unsigned quiet = 0; quiet < MOST_QUIET;) {
+        if (poll(&f, 1, LOOK_MS) > 0 && rdma_get_cm_event(p->channel, &e) == 0) {
             handle(p, e);
             quiet = 0;
         } else if (atomic_load(&p->stop)) {
-            quiet = p->live ? quiet + (quiet == 0) : 2;
+            quiet = p->n_live ? quiet + 1 : MOST_QUIET;
         }
     }
+    while (p->n_live)
+        let_go(p, p->n_live - 1);
     return NULL;
 }
 
@@ -150,6 +173,26 @@ static enum miba_status part(struct active *a, unsigned i)
     return status;
 }
 
+/* The manager finds the device by the address, whatever --device says. */
+static enum miba_status check_device(struct active *a)
+{
+    const struct device *d = &a->m->dev;
+    char text[INET_ADDRSTRLEN] = "";
+    enum miba_status status = resolve(a, 0);
+
+    if (!status && (!a->id[0]->verbs || strcmp(ibv_get_device_name(a->id[0]->verbs->device), d->name) != 0 ||
+                    a->id[0]->port_num != d->port_number)) {
+        inet_ntop(AF_INET, &a->to.sin_addr, text, sizeof text);
+        status = miba_fail(&a->m->why, MIBA_UNSUPPORTED, "%s leads to device %s port %d, not to %s port %d: --cm-address",
+                           text, a->id[0]->verbs ? ibv_get_device_name(a->id[0]->verbs->device) : "none",
+                           a->id[0]->port_num, d->name, d->port_number);
+    }
+    if (a->id[0])
+        rdma_destroy_id(a->id[0]);
+    a->id[0] = NULL;
+    return status;
+}
+
 typedef enum miba_status (*step_fn)(struct active *a, unsigned i);
 static const step_fn steps[] = {resolve, join, part};
 
@@ -198,7 +241,9 @@ static enum miba_status between(struct active *a, struct passive *p, const struc
     a->to.sin_port = rdma_get_src_port(p->listener);
     if (pthread_create(&p->thread, NULL, serve, p))
         return miba_fail(&a->m->why, MIBA_SKIPPED, "no thread for the passive end");
-    const enum miba_status status = measure_and_report(a->m, c, &what, figures);
+    enum miba_status status = check_device(a);
+    if (!status)
+        status = measure_and_report(a->m, c, &what, figures);
     atomic_store(&p->stop, true);
     pthread_join(p->thread, NULL);
     return status;
