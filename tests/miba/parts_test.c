@@ -534,6 +534,46 @@ START_TEST(heartbeats_end_no_loop)
 }
 END_TEST
 
+/* Between its parts a peer is gone when its end is closed, or silent after heartbeats; also heartbeats that came while
+ * an answer was awaited are signs of life. */
+START_TEST(peers_are_watched)
+{
+    struct link *l = calloc(1, sizeof *l);
+    struct silence quiet = {0};
+    char line[LINE_MOST];
+    struct miba_why why;
+    int ends[2];
+
+    ck_assert_ptr_nonnull(l);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    link_start(l, ends[0], 1);
+    fake_ns = SECOND;
+    for (int i = 0; i < 20; i++, fake_ns += SECOND / 4) /* one without heartbeats is not missed */
+        ck_assert_int_eq(link_watch(l, &quiet, &why), MIBA_OK);
+    for (int i = 0; i < 20; i++, fake_ns += SECOND / 4) {
+        ck_assert_int_eq(write(ends[1], "\ndone\n", 6), 6);
+        ck_assert_int_eq(link_hear(l, line, false, &why), MIBA_OK);
+        ck_assert_int_eq(link_watch(l, &quiet, &why), MIBA_OK);
+    }
+    for (int i = 0; i < 20; i++, fake_ns += SECOND / 4) {
+        ck_assert_int_eq(write(ends[1], "\n", 1), 1);
+        ck_assert_int_eq(link_watch(l, &quiet, &why), MIBA_OK);
+    }
+    for (int i = 0; i < 3; i++, fake_ns += SECOND / 4)
+        ck_assert_int_eq(link_watch(l, &quiet, &why), MIBA_OK);
+    fake_ns += SECOND / 4;
+    ck_assert_int_eq(link_watch(l, &quiet, &why), MIBA_LOST);
+    ck_assert_msg(strstr(why.text, "no sign of life for 1 s") != NULL, "%s", why.text);
+    ck_assert_int_eq(write(ends[1], "what", 4), 4);
+    close(ends[1]);
+    ck_assert_int_eq(link_watch(l, &quiet, &why), MIBA_LOST);
+    ck_assert_msg(strstr(why.text, "it has ended") != NULL, "%s", why.text);
+    fake_ns = 0;
+    link_end(l);
+    free(l);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("strata-miba parts");
@@ -554,6 +594,7 @@ static Suite *suite(void)
     tcase_add_test(c, who_hears_nothing_ends);
     tcase_add_test(c, heartbeats_are_signs_of_life);
     tcase_add_test(c, heartbeats_end_no_loop);
+    tcase_add_test(c, peers_are_watched);
     suite_add_tcase(s, c);
     return s;
 }

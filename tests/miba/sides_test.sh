@@ -79,6 +79,27 @@ err_has 'the peer is lost'
 lines 'd[0]["tool"] == "strata-miba" and d[-1]["status"] == 1 and "the peer is lost" in d[-1]["error"]'
 lines 'r[0]["status"] == "ok" and len(r) < 6'
 
+# It goes, or does nothing, while the client's tests do not need it.
+for how in KILL STOP; do
+    server
+    limit=60
+    [ "$how" = KILL ] || limit=2
+    soft_behind 60 "$tool" qp "${quick[@]}" --values 1,2,4,8,16,32,64,128,256,512 --samples 1001 --time 1000 --timeout "$limit" \
+        --connect localhost --tcp-port "$port" --json >"$work/out" 2>"$work/err"
+    client=$!
+    check "a first result" wait_until has_result
+    other=$(cat "/proc/${pids[0]}/task/${pids[0]}/children")
+    kill -"$how" "$other"
+    status=0
+    wait "$client" || status=$?
+    check "the client of a server that got SIG$how ends with 1, not $status" test "$status" = 1
+    err_has 'the peer is lost: (it has ended|it gave no sign of life for 2 s)'
+    lines 'd[-1]["status"] == 1 and len([o for o in r if o["status"] == "ok"]) < 20'
+    kill -KILL "$other" 2>/dev/null
+    wait "${pids[0]}" 2>/dev/null
+    pids=()
+done
+
 # A peer that is there and does nothing, at a batch of both sides and at the start of a case.
 server
 soft_behind 60 "$tool" latency "${several[@]}" --timeout 1 --connect localhost --tcp-port "$port" --json >"$work/out" \

@@ -19,6 +19,8 @@ void link_start(struct link *l, int fd, int timeout_s)
     l->patience = LINK_PATIENCE;
     l->lost = false;
     l->heard = 0;
+    l->watched = 0;
+    l->beating = false;
     l->held = 0;
     l->beats = false;
     pthread_mutex_init(&l->sending, NULL);
@@ -71,6 +73,7 @@ static void drop_beats(struct link *l)
 
     while (n < l->held && l->buffer[n] == '\n')
         n++;
+    l->beating |= n > 0;
     l->held -= n;
     memmove(l->buffer, l->buffer + n, l->held);
 }
@@ -162,6 +165,24 @@ bool link_stirs(struct link *l)
         drop_beats(l);
     }
     return l->held > 0;
+}
+
+enum miba_status link_watch(struct link *l, struct silence *quiet, struct miba_why *why)
+{
+    const uint64_t timeout_ns = (uint64_t)l->timeout_s * 1000000000u;
+    const struct silence no_answer = {0};
+    char line[LINE_MOST];
+
+    if (link_stirs(l)) {
+        const enum miba_status status = link_hear(l, line, false, why);
+        return status ? status : miba_fail(why, MIBA_BROKEN, "the other side says \"%.80s\", unasked", line);
+    }
+    if (l->heard != l->watched || !l->beating)
+        *quiet = (struct silence){.looked = miba_now()};
+    else
+        silence_goes_on(quiet, miba_now(), timeout_ns);
+    l->watched = l->heard;
+    return too_late(l, quiet, &no_answer, why);
 }
 
 bool link_lives(const struct link *l)

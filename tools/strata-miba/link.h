@@ -10,6 +10,8 @@
 
 #define LINE_MOST 65536u /* bytes of a line, its end included */
 
+struct silence;
+
 /* A peer with heartbeats may take so many time-outs for an answer or a completion. */
 #define LINK_PATIENCE 15u
 
@@ -19,6 +21,8 @@ struct link {
     unsigned patience;
     bool lost;
     uint64_t heard; /* time of the last bytes from the peer, in nanoseconds; 0: none */
+    uint64_t watched; /* the same when link_watch looked last */
+    bool beating;     /* the peer has sent heartbeats */
     size_t held;    /* bytes of the buffer that are in use */
     char buffer[LINE_MOST];
     pthread_mutex_t sending; /* a heartbeat does not cut a line in two */
@@ -39,6 +43,9 @@ enum miba_status link_say(struct link *l, struct miba_why *why, const char *form
 enum miba_status link_hear(struct link *l, char *line, bool patient, struct miba_why *why);
 /* Whether a line has arrived or the peer is gone: spinning loops ask now and then. Takes heartbeats off the link. */
 bool link_stirs(struct link *l);
+/* Between its parts the peer says nothing but heartbeats. MIBA_LOST: it is gone, or was silent for timeout_s; `quiet` is
+ * how long, from one call to the next. */
+enum miba_status link_watch(struct link *l, struct silence *quiet, struct miba_why *why);
 /* Whether the peer gave a sign of life in the last timeout_s. link_stirs or link_hear has looked before. */
 bool link_lives(const struct link *l);
 

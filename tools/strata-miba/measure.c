@@ -18,6 +18,11 @@ static enum miba_status timed_batch(const struct measure *what, unsigned n, doub
     return status;
 }
 
+static enum miba_status between(const struct miba *m)
+{
+    return m->between_samples ? m->between_samples(m->between_arg) : MIBA_OK;
+}
+
 /* The larger count next to `n` that is allowed: the smaller one, a part of it, is a multiple of the step as well. */
 static unsigned allowed(const struct measure *what, uint64_t n)
 {
@@ -40,7 +45,9 @@ static enum miba_status choose_count(const struct miba *m, const struct measure 
     if (m->set.count)
         return MIBA_OK;
     for (;;) {
-        const enum miba_status status = timed_batch(what, n, ns, &took);
+        enum miba_status status = timed_batch(what, n, ns, &took);
+        if (!status)
+            status = between(m);
         if (status)
             return status;
         const uint64_t more = took ? room / took : 8;
@@ -79,8 +86,9 @@ enum miba_status measure(struct miba *m, const struct measure *what, struct samp
         spent += took_few + took_many;
         for (unsigned f = 0; f < what->figures; f++)
             samples_add(&samples[f], what->scale * (many[f] - few[f]) / (double)(n - less));
-        if (m->between_samples)
-            m->between_samples(m->between_arg);
+        status = between(m);
+        if (status)
+            return status;
     }
     return MIBA_OK;
 }

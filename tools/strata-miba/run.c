@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "report.h"
 #include "resume.h"
+#include "silence.h"
 
 #define QUIET_NS 2000000000u /* what is over sooner has no progress */
 #define EVERY_NS 1000000000u
@@ -17,7 +18,8 @@ struct walk {
     const struct options *o;
     unsigned all, before; /* cases; those that came before this one */
     uint64_t begin, said; /* when a line of progress was printed last */
-    unsigned run, tests_without_case;
+    struct silence quiet; /* of the other side */
+    unsigned run;
     bool failed;
 };
 
@@ -33,10 +35,8 @@ static json_t *about_run(const struct miba *m)
                      "settings", settings);
 }
 
-/* Between cases, and between the samples of one. */
-static void progress(void *arg)
+static void progress(struct walk *w)
 {
-    struct walk *w = arg;
     const uint64_t now = miba_now(), spent = now - w->begin;
     char text[160], left[48] = "";
 
@@ -47,6 +47,15 @@ static void progress(void *arg)
     if (w->run)
         snprintf(left, sizeof left, "; about %.0f s to go", (double)spent / 1e9 * (w->all - w->before) / w->run);
     fprintf(stderr, "strata-miba: %u of %u cases, now %s%s\n", w->before, w->all, text, left);
+}
+
+/* Between cases, and between the samples of one: a test in which the other side takes no part may go on for long. */
+static enum miba_status between(void *arg)
+{
+    struct walk *w = arg;
+
+    progress(w);
+    return link_watch(w->m->link, &w->quiet, &w->m->why);
 }
 
 static int count(void *arg, const struct miba_case *c)
@@ -66,8 +75,9 @@ static int visit(void *arg, const struct miba_case *c)
         return 0;
     }
     w->now = c;
-    progress(w);
-    const enum miba_status status = lead_case(w->m, c, &failed);
+    enum miba_status status = between(w);
+    if (!status)
+        status = lead_case(w->m, c, &failed);
     w->failed |= failed;
     w->before++;
     w->run++;
@@ -86,10 +96,10 @@ static enum miba_status walk_tests(struct walk *w)
     return (enum miba_status)stop;
 }
 
-/* Progress goes on between the samples of a case. */
+/* Progress and the look at the other side go on between the samples of a case. */
 static void walk_watch(struct walk *w)
 {
-    w->m->between_samples = progress;
+    w->m->between_samples = between;
     w->m->between_arg = w;
 }
 

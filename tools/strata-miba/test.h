@@ -23,7 +23,8 @@ struct miba {
     pid_t child;         /* the other side, when it is a child of this process; else 0 */
     struct miba_why why;
     struct results *results;            /* the leading side's */
-    void (*between_samples)(void *arg); /* called outside of what is timed; NULL: nothing */
+    /* Called outside of what is timed; anything but MIBA_OK ends the case. NULL: nothing. */
+    enum miba_status (*between_samples)(void *arg);
     void *between_arg;
 };
 
