@@ -60,6 +60,8 @@ miba 0 qps window signalling lists both_ways cpu translation_2 --samples 5 --tim
 lines 'd[-1]["status"] == 0 and not any(o["status"] == "failed" for o in r)'
 lines '{o["size"] for o in r if o["test"] == "qps"} == {100}'
 
+miba 0 visibility "${quick[@]}" --values 64 --buffers 3 --timeout 4; out_has '^visibility +write RC +size 64 +0'
+
 # Tests that have no case with the operation are left out.
 miba 0 all "${quick[@]}" --op send --transport UD --values 8 --json
 lines 'not any(o["test"] in ("atomics", "visibility") for o in r) and any(o["test"] == "service" for o in r)'

@@ -30,6 +30,7 @@ static enum miba_status shape_visibility(struct miba *m, const struct miba_case 
     if (c->x < 2 || c->x > 1u << 26)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "this test has 2 bytes to 64 MiB");
     t->size = (uint32_t)c->x;
+    t->buffers = 1; /* the one that all marks are written to */
     t->check_order = true;
     return MIBA_OK;
 }
