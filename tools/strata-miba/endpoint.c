@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "machine.h"
 
 #define LEAST_RECEIVES  64u /* with ping-pong */
 #define LEAST_OF_STREAM 512u
@@ -43,6 +44,10 @@ static enum miba_status make_memory(struct endpoint *e)
     endpoint_lay_out(e);
     const size_t bytes = 4096 + 2 * (size_t)e->stride * e->t.buffers;
     e->mapped_bytes = e->t.region > bytes ? (size_t)e->t.region : bytes;
+    /* Where both sides are here the other one needs as much. */
+    const enum miba_status status = machine_spares((e->m->child > 0 ? 2 : 1) * (uint64_t)e->mapped_bytes, &e->m->why);
+    if (status)
+        return status;
     e->mapped = map(e->mapped_bytes, e->t.memfd, &file);
     if (!e->mapped)
         return miba_fail(&e->m->why, MIBA_SKIPPED, "%zu bytes of memory: %s", e->mapped_bytes, strerror(errno));

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-uint64_t machine_spare_bytes(void)
+/* 0: the machine does not say. */
+static uint64_t spare_bytes(void)
 {
     FILE *f = fopen("/proc/meminfo", "re");
     char line[128];
@@ -16,6 +17,16 @@ uint64_t machine_spare_bytes(void)
     if (f)
         fclose(f);
     return (uint64_t)kib * 1024;
+}
+
+enum miba_status machine_spares(uint64_t bytes, struct miba_why *why)
+{
+    const uint64_t spare = spare_bytes();
+
+    if (spare == 0 || bytes <= spare / 4 * 3)
+        return MIBA_OK;
+    return miba_fail(why, MIBA_SKIPPED, "%llu bytes: the machine has %llu to spare", (unsigned long long)bytes,
+                     (unsigned long long)spare);
 }
 
 int machine_processor(const cpu_set_t *permitted, int but)

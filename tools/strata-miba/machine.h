@@ -5,9 +5,10 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "status.h"
 
-/* Bytes of memory that are available; 0: the machine does not say. */
-uint64_t machine_spare_bytes(void);
+/* MIBA_SKIPPED, with the reason, when so many bytes are more than three quarters of the memory that is available. */
+enum miba_status machine_spares(uint64_t bytes, struct miba_why *why);
 
 /* The first permitted processor other than `but` (-1: any); -1: there is none. */
 int machine_processor(const cpu_set_t *permitted, int but);

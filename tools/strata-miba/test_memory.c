@@ -55,11 +55,11 @@ static enum miba_status batch(void *arg, unsigned n, double *ns)
 
 static enum miba_status get_memory(struct regions *r)
 {
-    const uint64_t bytes = r->step * r->most, spare = machine_spare_bytes();
+    const uint64_t bytes = r->step * r->most;
+    const enum miba_status status = r->kind == HUGE_PAGES ? MIBA_OK : machine_spares(bytes, &r->m->why);
 
-    if (spare && r->kind != HUGE_PAGES && bytes > spare / 4 * 3)
-        return miba_fail(&r->m->why, MIBA_SKIPPED, "%llu bytes: the machine has %llu to spare",
-                         (unsigned long long)bytes, (unsigned long long)spare);
+    if (status)
+        return status;
     const int huge = r->kind == HUGE_PAGES ? MAP_HUGETLB : 0;
     r->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | huge, -1, 0);
     if (r->memory == MAP_FAILED)
@@ -135,18 +135,13 @@ static enum miba_status lead_many(struct miba *m, const struct miba_case *c)
     return status;
 }
 
-/* The buffers lie at the end of the region. Each side needs as much memory. */
+/* The buffers lie at the end of the region, which the endpoint makes, if the memory is there. */
 static enum miba_status shape_region(struct miba *m, const struct miba_case *c, struct traffic *t)
 {
-    const uint64_t spare = machine_spare_bytes(), wanted = m->child > 0 ? 2 * c->x : c->x;
-
     traffic_base(m, c, PATTERN_STREAM, t);
     if (c->x > m->dev.attr.max_mr_size)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "%llu bytes: regions of the device have %llu",
                          (unsigned long long)c->x, (unsigned long long)m->dev.attr.max_mr_size);
-    if (spare && wanted > spare / 4 * 3)
-        return miba_fail(&m->why, MIBA_SKIPPED, "%llu bytes: the machine has %llu to spare", (unsigned long long)wanted,
-                         (unsigned long long)spare);
     t->region = c->x;
     return MIBA_OK;
 }
