@@ -1,12 +1,14 @@
 /* Results of strata-miba as it prints them: what is less than noise is marked, and all forms stay valid whatever a
- * figure or a reason is. */
+ * figure or a reason is; a run that goes on keeps what there was. */
 #include "config.h"
 
 #include <check.h>
 #include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #if __has_include(<infiniband/verbs.h>)
@@ -106,6 +108,69 @@ START_TEST(json_is_json)
 }
 END_TEST
 
+static char text_of_file[8192];
+
+static const char *content(const char *path)
+{
+    FILE *f = fopen(path, "r");
+
+    ck_assert_ptr_nonnull(f);
+    text_of_file[fread(text_of_file, 1, sizeof text_of_file - 1, f)] = 0;
+    fclose(f);
+    return text_of_file;
+}
+
+/* A run that goes on writes the earlier results anew: when the disk is full meanwhile they stay as they are. */
+START_TEST(earlier_results_stay_on_a_full_disk)
+{
+    char folder[] = "/tmp/strata-miba-results.XXXXXX", path[64], beside[80], before[8192];
+    struct results r = {0};
+    struct miba_why why;
+    struct rlimit limit;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/lines", folder);
+    snprintf(beside, sizeof beside, "%s.new", path);
+    json_t *about = json_pack("{s:s}", "tool", "strata-miba");
+    ck_assert_int_eq(results_open(&r, path, FORM_JSON, &why), MIBA_OK);
+    ck_assert_int_eq(results_begin(&r, about, &why), MIBA_OK);
+    sampled((const double[]){1, 2, 3}, 3);
+    for (int i = 0; i < 20; i++)
+        ck_assert_int_eq(results_samples(&r, &sends, "a", UNIT_NS, &samples, &why), MIBA_OK);
+    ck_assert(results_end(&r, 0, NULL));
+    snprintf(before, sizeof before, "%s", content(path));
+    ck_assert_uint_gt(strlen(before), 2048);
+
+    /* A limit of a file's size in place of a small disk. */
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const struct rlimit small = {.rlim_cur = 1024, .rlim_max = limit.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    r.out = NULL;
+    enum miba_status status = results_open(&r, path, FORM_JSON, &why);
+    if (!status)
+        status = results_begin(&r, about, &why);
+    results_end(&r, 1, why.text);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    ck_assert_int_eq(status, MIBA_BROKEN);
+    ck_assert_msg(strstr(why.text, "results cannot be written") != NULL, "%s", why.text);
+    ck_assert_str_eq(content(path), before);
+    ck_assert_int_ne(access(beside, F_OK), 0);
+
+    /* With room they are there again, in the same file. */
+    r.broken = false;
+    ck_assert_int_eq(results_open(&r, path, FORM_JSON, &why), MIBA_OK);
+    ck_assert_int_eq(results_begin(&r, about, &why), MIBA_OK);
+    ck_assert(results_end(&r, 0, NULL));
+    ck_assert_str_eq(content(path), before);
+    ck_assert_int_ne(access(beside, F_OK), 0);
+    json_decref(about);
+    results_free(&r);
+    unlink(path);
+    rmdir(folder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("strata-miba results");
@@ -114,6 +179,7 @@ int main(void)
 
     tcase_add_test(c, less_than_nothing_is_marked);
     tcase_add_test(c, json_is_json);
+    tcase_add_test(c, earlier_results_stay_on_a_full_disk);
     suite_add_tcase(s, c);
     srunner_run_all(r, CK_NORMAL);
     const int failed = srunner_ntests_failed(r);

@@ -15,12 +15,29 @@ enum miba_status results_open(struct results *r, const char *path, enum results_
     r->form = form;
     if (!path)
         return MIBA_OK;
-    r->out = fopen(path, "we");
+    if (r->n && asprintf(&r->beside, "%s.new", path) < 0)
+        r->beside = NULL;
+    r->out = fopen(r->beside ? r->beside : path, "we");
     if (!r->out) {
         r->broken = true;
-        return miba_fail(why, MIBA_BROKEN, "%s: cannot be written: %s", path, strerror(errno));
+        return miba_fail(why, MIBA_BROKEN, "%s: cannot be written: %s", r->beside ? r->beside : path, strerror(errno));
     }
     return MIBA_OK;
+}
+
+/* The results of the earlier run are in the new file: it becomes the file of results. */
+static enum miba_status take_place(struct results *r, struct miba_why *why)
+{
+    enum miba_status status = MIBA_OK;
+
+    if (fsync(fileno(r->out)) || rename(r->beside, r->path)) {
+        r->broken = true;
+        status = miba_fail(why, MIBA_BROKEN, "%s: results cannot be written: %s", r->path, strerror(errno));
+        unlink(r->beside);
+    }
+    free(r->beside);
+    r->beside = NULL;
+    return status;
 }
 
 static enum miba_status flush(struct results *r, struct miba_why *why)
@@ -65,7 +82,10 @@ enum miba_status results_begin(struct results *r, const json_t *about, struct mi
     }
     for (size_t i = 0; i < r->n; i++)
         print(r, &r->all[i]);
-    return flush(r, why);
+    const enum miba_status status = flush(r, why);
+    if (!status && r->beside)
+        return take_place(r, why);
+    return status;
 }
 
 enum miba_status results_keep(struct results *r, const struct result *result, struct miba_why *why)
@@ -163,5 +183,9 @@ bool results_end(struct results *r, int exit_status, const char *error)
         rescue(r);
     if (r->path && r->out)
         fclose(r->out);
+    if (r->beside)
+        unlink(r->beside);
+    free(r->beside);
+    r->beside = NULL;
     return !r->broken;
 }

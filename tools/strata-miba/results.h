@@ -30,7 +30,8 @@ struct results {
     char (*names)[48]; /* of figures of that run */
     size_t n_names;
     FILE *out;
-    const char *path; /* for messages; NULL: stdout */
+    const char *path; /* NULL: stdout */
+    char *beside;     /* where the file is written until it has what was kept; NULL: it is in its place */
     enum results_form form;
     const char *mark; /* why this machine shows no figure of moved data as it should; NULL: it does */
     bool broken;      /* writing has failed: said */
@@ -43,7 +44,8 @@ enum miba_status results_keep(struct results *r, const struct result *result, st
 const char *results_keep_name(struct results *r, const char *name);
 void results_free(struct results *r);
 
-/* Opens `path` (NULL: stdout) before anything is measured. */
+/* Opens `path` (NULL: stdout) before anything is measured. With results that are kept already, those of an earlier run,
+ * it opens a file beside it, which takes its place in results_begin: a full disk leaves the earlier one as it is. */
 enum miba_status results_open(struct results *r, const char *path, enum results_form form, struct miba_why *why);
 /* The first line: device and settings, and the results that are kept already. `about` is an object. */
 enum miba_status results_begin(struct results *r, const json_t *about, struct miba_why *why);
