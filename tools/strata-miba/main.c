@@ -54,14 +54,13 @@ static bool output_is_writable(const struct options *o, struct miba_why *why)
 /* The report of results that are there. */
 static int draw(struct results *r, const struct options *o)
 {
-    struct miba_why why;
+    struct miba_why why, early;
     json_t *about = NULL;
-    bool whole = false;
     int exit_status = EXIT_DONE;
 
-    if (resume_read(r, o->output, &about, &whole, &why))
+    if (resume_read(r, o->output, &about, &early, &why))
         exit_status = said(&why, EXIT_USER);
-    else if (!report_write(o->report, r, about, whole ? NULL : "the results have no last line"))
+    else if (!report_write(o->report, r, about, *early.text ? early.text : NULL))
         exit_status = EXIT_FAILED;
     results_free(r);
     json_decref(about);

@@ -70,7 +70,7 @@ struct reader {
     const char *path;
     const json_t *about; /* NULL: any */
     json_t *found;
-    bool whole; /* has the last line of a run */
+    struct miba_why early; /* why the run ended before all was measured; empty: it did not */
 };
 
 static enum miba_status take_line(struct reader *reader, const char *line, bool first, struct miba_why *why)
@@ -91,7 +91,8 @@ static enum miba_status take_line(struct reader *reader, const char *line, bool 
         one.figure = results_keep_name(reader->r, text_of(o, "figure"));
         status = results_keep(reader->r, &one, why);
     }
-    reader->whole |= json_object_get(o, "results") != NULL;
+    if (json_object_get(o, "results"))
+        miba_fail(&reader->early, MIBA_OK, "%s", text_of(o, "error"));
     json_decref(o);
     return status;
 }
@@ -131,16 +132,17 @@ enum miba_status resume_load(struct results *r, const char *path, const json_t *
     return status;
 }
 
-enum miba_status resume_read(struct results *r, const char *path, json_t **about, bool *whole, struct miba_why *why)
+enum miba_status resume_read(struct results *r, const char *path, json_t **about, struct miba_why *early,
+                             struct miba_why *why)
 {
-    struct reader reader = {.r = r, .path = path};
+    struct reader reader = {.r = r, .path = path, .early = {"the results have no last line"}};
     FILE *f = fopen(path, "re");
 
     if (!f)
         return miba_fail(why, MIBA_BROKEN, "%s: %s", path, strerror(errno));
     const enum miba_status status = take_file(&reader, f, why);
     *about = reader.found;
-    *whole = reader.whole;
+    *early = reader.early;
     if (!status && !*about)
         return miba_fail(why, MIBA_BROKEN, "%s: has no results", path);
     return status;

@@ -9,9 +9,10 @@
  * `about`. */
 enum miba_status resume_load(struct results *r, const char *path, const json_t *about, struct miba_why *why);
 /* Reads all results of the file, failed ones as well, whatever device they are of; *about is what its first line says,
- * the caller's to release; *whole: the run came to its end. MIBA_BROKEN: the file cannot be read, or is none of
- * strata-miba. */
-enum miba_status resume_read(struct results *r, const char *path, json_t **about, bool *whole, struct miba_why *why);
+ * the caller's to release; `early` is why the run ended early, or empty. MIBA_BROKEN: the file cannot be read, or is
+ * none of strata-miba. */
+enum miba_status resume_read(struct results *r, const char *path, json_t **about, struct miba_why *early,
+                             struct miba_why *why);
 /* Whether a result of this case was read. */
 bool resume_has(const struct results *r, const struct miba_case *c);
 
