@@ -29,6 +29,9 @@ check "10 us more of an event make a message 5 us longer: ${once:-none}, ${twice
 # A cost that no test pays for is not found.
 proof 1 none 1
 check "no test shows it" grep -q '^WRONG none' "$work/out"
+# Nor is it overlooked where there should be none, beside much larger ones.
+proof 1 slight 1
+check "a slight cost shows" test "$(grep -c '^WRONG slight' "$work/out")" = 1
 check "each cost of the table is proven here or is the engine" python3 -B - "$STRATA_SOURCE/bench" "$0" <<'PY'
 import sys
 sys.path.insert(0, sys.argv[1])
