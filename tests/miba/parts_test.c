@@ -198,6 +198,15 @@ START_TEST(thresholds)
         ck_assert_ptr_null(threshold_take(&t[0], rows[i].text, rows[i].most));
         ck_assert_msg(thresholds_check(t, 1, &r) == rows[i].beyond, "%s", rows[i].text);
     }
+    /* What is marked shows nothing: less than the noise is no short time, and the rate of messages that were lost no high
+     * one. */
+    results_of[0].marked = true;
+    results_of[0].sum.median = -5;
+    ck_assert_ptr_null(threshold_take(&t[0], "fast.64k=2us", true));
+    ck_assert_uint_eq(thresholds_check(t, 1, &r), 1);
+    ck_assert_ptr_null(threshold_take(&t[0], "fast.64k=0ns", false));
+    ck_assert_uint_eq(thresholds_check(t, 1, &r), 1);
+    results_of[0].marked = false;
     static const char *const bad[] = {
         "fast", "=1us", "fast.=1us", "fast.x=1us", "fast=", "fast=us", "fast=1h", "fast=-1us", "fast=nan"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

@@ -186,7 +186,7 @@ void options_read(struct options *o, int argc, char **argv)
             "peer was "
             "lost or results could not be written; 2 for a mistake on the command line, settings that differ, or no "
             "usable "
-            "device; 3 when a threshold was not held."};
+            "device; 3 when a threshold was not held, or met a result that is marked."};
 
     while (n < FIXED && (fixed[n].name || fixed[n].doc)) {
         table[n] = fixed[n];

@@ -77,6 +77,13 @@ unsigned thresholds_check(const struct threshold *t, unsigned n, const struct re
             if (!applies(&t[i], one))
                 continue;
             met++;
+            if (one->marked) {
+                case_text(&one->c, text, sizeof text);
+                fprintf(stderr, "strata-miba: %s: %s %s cannot be judged: %s\n", text, t[i].most ? "--max" : "--min",
+                        t[i].text, one->why.text);
+                beyond++;
+                continue;
+            }
             if (t[i].most ? one->sum.median <= t[i].limit : one->sum.median >= t[i].limit)
                 continue;
             case_text(&one->c, text, sizeof text);

@@ -16,7 +16,8 @@ struct threshold {
 
 /* "latency.8=2us", "bandwidth.64k=5GB/s", "qp_create=1ms". NULL: taken; else what is wrong. */
 const char *threshold_take(struct threshold *t, const char *text, bool most);
-/* Prints a line on stderr for each median beyond its threshold, and for each threshold that met no result. How many. */
+/* Prints a line on stderr for each median beyond its threshold, for each that is marked, since it does not show what it
+ * should, and for each threshold that met no result. How many. */
 unsigned thresholds_check(const struct threshold *t, unsigned n, const struct results *r);
 
 #endif
