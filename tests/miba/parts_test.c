@@ -41,7 +41,7 @@ static int look(struct pollfd *p, nfds_t n, int timeout_ms)
 #include "tools/strata-miba/status.c"
 #include "tools/strata-miba/thresholds.c"
 /* NOLINTEND(bugprone-suspicious-include) */
-#include "tools/strata-miba/endpoint.h"
+#include "tools/strata-miba/post_inl.h"
 
 static const uint64_t values[] = {1, 2};
 static const char *const kinds[] = {"a", "b", NULL};
@@ -322,6 +322,27 @@ START_TEST(buffers_have_pages_of_their_own)
 }
 END_TEST
 
+/* The word of the other side begins with 0. */
+START_TEST(each_swap_is_one)
+{
+    struct endpoint *e = calloc(1, sizeof *e);
+    uint64_t word = 0;
+
+    ck_assert_ptr_nonnull(e);
+    e->t = (struct traffic){.op = OP_COMPARE_SWAP, .transport = RC, .buffers = 1, .signal_every = 1};
+    for (uint32_t i = 0; i < 5; i++) {
+        post_aim(e, 0, i, 0, false);
+        ck_assert_uint_eq(e->wr[0].wr.atomic.compare_add, word);
+        ck_assert_uint_ne(e->wr[0].wr.atomic.swap, word);
+        word = e->wr[0].wr.atomic.swap;
+    }
+    e->t.op = OP_FETCH_ADD;
+    post_aim(e, 0, 5, 0, false);
+    ck_assert_uint_eq(e->wr[0].wr.atomic.compare_add, 1);
+    free(e);
+}
+END_TEST
+
 static cpu_set_t processors_of(const char *list)
 {
     cpu_set_t set;
@@ -596,6 +617,7 @@ static Suite *suite(void)
     tcase_add_test(c, sizes_of_cases);
     tcase_add_test(c, buffers_in_turn);
     tcase_add_test(c, buffers_have_pages_of_their_own);
+    tcase_add_test(c, each_swap_is_one);
     tcase_add_test(c, processors_of_sides);
     tcase_add_test(c, processors_of_loaders);
     tcase_add_test(c, silence_is_what_was_looked_at);

@@ -60,8 +60,9 @@ static inline void post_aim(struct endpoint *e, uint32_t k, uint32_t i, unsigned
     } else if (miba_op_is_atomic(t->op)) {
         wr->wr.atomic.remote_addr = e->remote.word;
         wr->wr.atomic.rkey = e->remote.rkey;
-        wr->wr.atomic.compare_add = 1;
-        wr->wr.atomic.swap = 1;
+        /* Each swap finds what the one before has written. One that finds something else writes nothing. */
+        wr->wr.atomic.compare_add = t->op == OP_COMPARE_SWAP ? i : 1;
+        wr->wr.atomic.swap = i + 1;
     }
     e->unsignaled++;
     if (last || e->unsignaled >= t->signal_every) {
