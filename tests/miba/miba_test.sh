@@ -124,6 +124,9 @@ out_has '^registration +touched +size 2097152 +skipped: 2097152 bytes cannot be 
 buffers=$(awk '/^(MemTotal|SwapTotal):/ { kib += $2 } END { print int(kib / 2097152) + 1 }' /proc/meminfo) # of 1 GiB each way
 miba 0 latency "${quick[@]}" --op read --values 1g --buffers "$buffers"
 out_has '^latency +read RC +size 1073741824 +skipped: [0-9]+ bytes: the machine has [0-9]+ to spare'
+# A failure is named by its own verb.
+SOFTHCA_FAULTS='mr 1' miba 0 post_recv "${quick[@]}"; out_has '^post_recv +segments 1 +skipped: ibv_reg_mr: Cannot allocate memory'
+SOFTHCA_FAULTS='cq 1' miba 0 post_recv "${quick[@]}"; out_has '^post_recv +segments 1 +skipped: ibv_create_cq: Cannot allocate memory'
 # An object that cannot be made at the other side is said with its reason.
 SOFTHCA_FAULTS='qp 1' miba 0 latency "${quick[@]}" --values 8,64 --op write --transport RC
 out_has 'size 8 +skipped: .*ibv_create_qp'

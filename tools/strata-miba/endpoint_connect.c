@@ -137,8 +137,10 @@ enum miba_status endpoint_connect(struct endpoint *e)
             return miba_fail_verb(&e->m->why, errno, "ibv_create_ah", NULL);
     }
     const uint32_t receives = e->srq ? e->depth : e->depth * e->t.qps;
-    for (uint32_t i = 0; miba_op_takes_receive(e->t.op) && i < receives; i++)
-        if (endpoint_post_recv(e, i % e->t.qps, i))
-            return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(errno));
+    for (uint32_t i = 0; miba_op_takes_receive(e->t.op) && i < receives; i++) {
+        const int error = endpoint_post_recv(e, i % e->t.qps, i);
+        if (error)
+            return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(error));
+    }
     return e->event_cq ? endpoint_arm(e) : MIBA_OK;
 }

@@ -49,9 +49,8 @@ static enum miba_status receive(struct endpoint *e)
     if (status || e->over)
         return status;
     e->received++;
-    if (endpoint_repost(e, &wc))
-        return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv failed");
-    return MIBA_OK;
+    const int error = endpoint_repost(e, &wc);
+    return error ? miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(error)) : MIBA_OK;
 }
 
 static enum miba_status post_one(struct endpoint *e)

@@ -16,7 +16,7 @@ const struct setting miba_settings[] = {
     {"values", "LIST", "Values of what a test varies, such as sizes: 8,4k,1m (each test has its own)", true},
     {"size", "LIST", "Bytes of a message in tests that vary something else (each test has its own)", true},
     {"samples", "N", "Samples of each figure at most (51)", true},
-    {"time", "MS", "Milliseconds for the samples of one case, as far as three samples allow (60)", true},
+    {"time", "MS", "Milliseconds for the samples of one case, as far as five samples allow (60)", true},
     {"count", "N", "Operations of the larger batch, as far as a test has so many; 0: as many as fit into the time (0)",
      true},
     {"window", "N", "Messages in flight in tests that do not vary it (64)", true},

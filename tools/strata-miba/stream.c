@@ -3,6 +3,7 @@
 #include "config.h"
 #include "pattern.h"
 
+#include <string.h>
 #include "post_inl.h"
 #include "wait_inl.h"
 
@@ -52,8 +53,9 @@ static enum miba_status arrivals(struct endpoint *e, struct progress *p, bool *s
             return endpoint_failed(e, &wc[i]);
         e->received++;
         p->arrived++;
-        if (endpoint_repost(e, &wc[i]))
-            return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv failed");
+        const int error = endpoint_repost(e, &wc[i]);
+        if (error)
+            return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(error));
     }
     *some |= k > 0;
     return k < 0 ? miba_fail(&e->m->why, MIBA_FAILED, "ibv_poll_cq: %d", k) : MIBA_OK;

@@ -28,6 +28,7 @@ struct regions {
 static enum miba_status batch(void *arg, unsigned n, double *ns)
 {
     struct regions *r = arg;
+    const char *verb = "ibv_reg_mr";
     int error = 0;
     unsigned made = 0;
 
@@ -43,14 +44,18 @@ static enum miba_status batch(void *arg, unsigned n, double *ns)
     }
     ns[0] = (double)(miba_now() - begin);
     begin = miba_now();
-    for (unsigned i = 0; i < made; i++)
-        if (ibv_dereg_mr(r->mr[i]) && !error)
-            error = errno;
+    for (unsigned i = 0; i < made; i++) {
+        const int failed = ibv_dereg_mr(r->mr[i]);
+        if (failed && !error) {
+            verb = "ibv_dereg_mr";
+            error = failed;
+        }
+    }
     ns[1] = (double)(miba_now() - begin);
     if (error == ENOMEM || error == EAGAIN)
         return miba_fail(&r->m->why, MIBA_SKIPPED, "%llu bytes cannot be registered: %s", (unsigned long long)r->size,
                          strerror(error));
-    return error ? miba_fail_verb(&r->m->why, error, "ibv_reg_mr", NULL) : MIBA_OK;
+    return error ? miba_fail_verb(&r->m->why, error, verb, NULL) : MIBA_OK;
 }
 
 static enum miba_status get_memory(struct regions *r)
@@ -81,7 +86,7 @@ static enum miba_status lead(struct miba *m, const struct miba_case *c)
 
     if (c->x == 0)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "regions of 0 bytes");
-    if (c->x > m->dev.attr.max_mr_size)
+    if (c->x > m->dev.attr.max_mr_size || c->x > UINT64_MAX - page)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "%llu bytes: regions of the device have %llu",
                          (unsigned long long)c->x, (unsigned long long)m->dev.attr.max_mr_size);
     r.step = (c->x + page - 1) / page * page;

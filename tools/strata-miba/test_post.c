@@ -43,6 +43,8 @@ static enum miba_status lead_send(struct miba *m, const struct miba_case *c, str
 static enum miba_status shape_send(struct miba *m, const struct miba_case *c, struct traffic *t)
 {
     traffic_base(m, c, PATTERN_STREAM, t);
+    if (c->x > 1u << 30)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "messages have 1 GiB at most");
     t->size = miba_op_is_atomic(c->op) ? 8 : (uint32_t)c->x;
     t->window = DEPTH;
     return MIBA_OK;
@@ -88,20 +90,21 @@ static enum miba_status lead_recv(struct miba *m, const struct miba_case *c)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "%llu segments: the device's lists have 1 to %d, this test's %u",
                          (unsigned long long)c->x, m->dev.attr.max_sge, MOST_SEGMENTS);
     struct ibv_mr *mr = ibv_reg_mr(m->dev.pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
-    struct ibv_cq *cq = ibv_create_cq(m->dev.ctx, 1, NULL, NULL, 0);
+    struct ibv_cq *cq = mr ? ibv_create_cq(m->dev.ctx, 1, NULL, NULL, 0) : NULL;
+    const char *verb = !mr ? "ibv_reg_mr" : !cq ? "ibv_create_cq" : "ibv_create_qp";
     struct ibv_qp_init_attr a = {
         .send_cq = cq,
         .recv_cq = cq,
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = 1, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = (uint32_t)c->x}};
-    r.qp = mr && cq ? ibv_create_qp(m->dev.pd, &a) : NULL;
+    r.qp = cq ? ibv_create_qp(m->dev.pd, &a) : NULL;
     if (r.qp) {
         for (uint64_t i = 0; i < c->x; i++)
             sge[i] = (struct ibv_sge){.addr = (uintptr_t)memory + 64 * i, .length = 64, .lkey = mr->lkey};
         status = measure_and_report(m, c, &what, figures);
         ibv_destroy_qp(r.qp);
     } else {
-        status = miba_fail_verb(&m->why, errno, "ibv_create_qp", NULL);
+        status = miba_fail_verb(&m->why, errno, verb, NULL);
     }
     if (cq)
         ibv_destroy_cq(cq);
