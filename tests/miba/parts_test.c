@@ -88,6 +88,33 @@ START_TEST(quartiles)
 }
 END_TEST
 
+/* Differences of no time stay in their place among the samples: without them the median would be a slower one. */
+START_TEST(rates)
+{
+    const double few[] = {-3, 0, 1, 2, 4}, many[] = {-3, 0, -1, 2, 4};
+
+    samples.n = 0;
+    for (unsigned i = 0; i < 5; i++)
+        samples_add(&samples, few[i]);
+    ck_assert(samples_to_rate(&samples, 8));
+    struct summary s = samples_summary(&samples);
+    ck_assert_uint_eq(s.n, 5);
+    ck_assert_double_eq(s.median, 8000);
+    ck_assert_double_eq(s.q1, 4000);
+    ck_assert_double_eq(s.q3, 8000);
+    ck_assert_double_eq(s.min, 2000);
+    samples.n = 0;
+    for (unsigned i = 0; i < 5; i++)
+        samples_add(&samples, many[i]);
+    ck_assert(!samples_to_rate(&samples, 8));
+    ck_assert_uint_eq(samples.n, 5);
+    samples.n = 0;
+    samples_add(&samples, -1);
+    ck_assert(!samples_to_rate(&samples, 1));
+    ck_assert_uint_eq(samples.n, 0);
+}
+END_TEST
+
 static unsigned row_of(const char *name)
 {
     for (unsigned row = 0; row < miba_settings_count(); row++)
@@ -610,6 +637,7 @@ static Suite *suite(void)
     TCase *c = tcase_create("parts");
 
     tcase_add_test(c, quartiles);
+    tcase_add_test(c, rates);
     tcase_add_test(c, each_setting_takes_its_range);
     tcase_add_test(c, sides_agree);
     tcase_add_test(c, thresholds);

@@ -143,26 +143,23 @@ enum miba_status pattern_batch(void *arg, unsigned n, double ns[MOST_FIGURES])
     return pattern_batch_of(arg, run_own_part, n, ns);
 }
 
-/* Nanoseconds of a message become MB/s. A difference of no time says nothing. */
-static enum miba_status to_rate(struct miba *m, const struct traffic *t, struct samples *s)
+/* Marks the result when its median has no rate. */
+static enum miba_status to_rate(struct miba *m, const struct traffic *t, struct samples *s, struct result *r)
 {
-    const double bytes = (double)t->size * (t->pattern == PATTERN_BOTH_WAYS ? 2 : 1);
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < s->n; i++)
-        if (s->value[i] > 0)
-            s->value[n++] = bytes * 1e3 / s->value[i];
-    s->n = n;
-    return n ? MIBA_OK
-             : miba_fail(&m->why, MIBA_FAILED,
+    r->marked = !samples_to_rate(s, (double)t->size * (t->pattern == PATTERN_BOTH_WAYS ? 2 : 1));
+    if (s->n == 0)
+        return miba_fail(&m->why, MIBA_FAILED,
                          "more messages took no more time: the machine is too busy, or --time too short");
+    if (r->marked)
+        miba_fail(&r->why, MIBA_OK, "in half of the samples more messages took no more time");
+    return MIBA_OK;
 }
 
 static enum miba_status report_stream(struct miba *m, const struct miba_case *c, const struct endpoint *e,
                                       struct samples *s)
 {
     struct result r = {.c = *c, .figure = c->test->name, .unit = e->t.per_message ? UNIT_NS : UNIT_MB_S};
-    const enum miba_status status = e->t.per_message ? MIBA_OK : to_rate(m, &e->t, s);
+    const enum miba_status status = e->t.per_message ? MIBA_OK : to_rate(m, &e->t, s, &r);
 
     if (status)
         return status;

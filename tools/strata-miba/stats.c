@@ -46,6 +46,23 @@ struct summary samples_summary(const struct samples *s)
     return sum;
 }
 
+bool samples_to_rate(struct samples *s, double bytes)
+{
+    double least = 0;
+    unsigned none = 0;
+
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->value[i] > 0 && (least == 0 || s->value[i] < least))
+            least = s->value[i];
+    for (unsigned i = 0; i < s->n; i++) {
+        none += s->value[i] <= 0;
+        s->value[i] = least > 0 ? bytes * 1e3 / (s->value[i] > 0 ? s->value[i] : least) : 0;
+    }
+    const bool well = none * 2 < s->n;
+    s->n = least > 0 ? s->n : 0;
+    return well;
+}
+
 uint64_t miba_now(void)
 {
     struct timespec t;
