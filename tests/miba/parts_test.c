@@ -225,8 +225,8 @@ START_TEST(thresholds)
         ck_assert_ptr_null(threshold_take(&t[0], rows[i].text, rows[i].most));
         ck_assert_msg(thresholds_check(t, 1, &r) == rows[i].beyond, "%s", rows[i].text);
     }
-    /* What is marked shows nothing: less than the noise is no short time, and the rate of messages that were lost no high
-     * one. */
+    /* What is marked shows nothing: less than the noise is no short time, and the rate of messages that were lost no
+     * high one. */
     results_of[0].marked = true;
     results_of[0].sum.median = -5;
     ck_assert_ptr_null(threshold_take(&t[0], "fast.64k=2us", true));
@@ -401,8 +401,12 @@ START_TEST(processors_of_loaders)
         int own, other;
         bool own_sleeps;
         const char *left;
-    } of[] = {{"01234567", 1, 0, false, "234567"}, {"01234567", 1, 0, true, "1234567"}, {"01", 1, 0, false, "1"},
-              {"01", 1, 0, true, "1"},             {"0123", 2, -1, false, "013"},       {"0123", -1, -1, false, "0123"},
+    } of[] = {{"01234567", 1, 0, false, "234567"},
+              {"01234567", 1, 0, true, "1234567"},
+              {"01", 1, 0, false, "1"},
+              {"01", 1, 0, true, "1"},
+              {"0123", 2, -1, false, "013"},
+              {"0123", -1, -1, false, "0123"},
               {"0", -1, 0, false, "0"}};
 
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {

@@ -30,6 +30,22 @@ err_has 'the settings differ: --window is 32 at the server and 16 at the client'
 server_ends 2
 check "the server names the setting" grep -q -- '--window is 32 at the server and 16 at the client' "$work/server"
 
+# Loaders want processors of the other side. Another address of this machine is taken for another one.
+if [ "$(nproc)" -ge 2 ]; then
+    server
+    miba '[01]' incast "${quick[@]}" --connect 127.0.0.2 --tcp-port "$port" --json
+    lines 'not [print(o) for o in r if o["value"] == 2 and "scheduler" in o.get("reason", "")]'
+    server_ends 0
+fi
+next_port
+taskset -c "$(taskset -cp $$ | grep -oE '[0-9]+' | sed -n 2p)" timeout 600 env LD_PRELOAD="$preload" "$tool" --server --tcp-port "$port" \
+    >"$work/server" 2>&1 </dev/null &
+pids=($!)
+check "the server listens" wait_until listens "$port"
+miba '[01]' incast "${quick[@]}" --connect 127.0.0.2 --tcp-port "$port" --json
+lines '[o["reason"] for o in r if o["value"] == 2 and o["status"] != "failed"] == ["scheduler, not adapter: 2 threads want a processor each, the other side has 1"]'
+server_ends 0
+
 # Nobody listens; who listens is another program.
 next_port
 miba 2 latency "${few[@]}" --connect localhost --tcp-port "$port"; err_has "no server at localhost port $port: Connection refused"

@@ -17,6 +17,8 @@ struct remote {
     uint64_t word;    /* address of the word for atomics */
     uint32_t rkey;
     uint32_t lid, mtu;
+    uint32_t reads;      /* and atomic operations that it answers at once */
+    uint32_t processors; /* that it may use */
     union ibv_gid gid;
 };
 

@@ -9,14 +9,17 @@
 #include "post_inl.h"
 
 #define FIRST_PSN 0x1234u
+/* Reads and atomic operations under way at most; fewer where a device has fewer. */
+#define MOST_READS 16
 /* 4.096 us * 2^14: 67 ms; seven times is half a second. */
 #define ACK_TIMEOUT 14
 #define RNR_TIMER   1 /* 10 us */
 
 void endpoint_info(const struct endpoint *e, char *line, size_t size)
 {
-    int n = snprintf(line, size, "info %u %u %" PRIx64 " %" PRIx64 " %x ", e->m->dev.port.lid, e->t.mtu,
-                     (uint64_t)(uintptr_t)endpoint_rx(e, 0), (uint64_t)(uintptr_t)e->memory, e->mr->rkey);
+    int n = snprintf(line, size, "info %u %u %d %u %" PRIx64 " %" PRIx64 " %x ", e->m->dev.port.lid, e->t.mtu,
+                     e->m->dev.attr.max_qp_rd_atom, e->m->processors, (uint64_t)(uintptr_t)endpoint_rx(e, 0),
+                     (uint64_t)(uintptr_t)e->memory, e->mr->rkey);
 
     for (unsigned i = 0; i < sizeof e->m->dev.gid.raw; i++)
         n += snprintf(line + n, size - (size_t)n, "%02x", e->m->dev.gid.raw[i]);
@@ -30,8 +33,8 @@ bool endpoint_take_info(struct endpoint *e, const char *line)
     char gid[33];
     int n = 0;
 
-    if (sscanf(line, "info %u %u %" SCNx64 " %" SCNx64 " %x %32[0-9a-f]%n", &r->lid, &r->mtu, &r->address, &r->word,
-               &r->rkey, gid, &n) != 6 ||
+    if (sscanf(line, "info %u %u %u %u %" SCNx64 " %" SCNx64 " %x %32[0-9a-f]%n", &r->lid, &r->mtu, &r->reads,
+               &r->processors, &r->address, &r->word, &r->rkey, gid, &n) != 8 ||
         strlen(gid) != 32)
         return false;
     for (unsigned i = 0; i < 16; i++) {
@@ -87,7 +90,7 @@ static int to_rtr(const struct endpoint *e, unsigned i)
                             .path_mtu = device_mtu_code(mtu),
                             .dest_qp_num = e->remote.qpn[i],
                             .rq_psn = FIRST_PSN,
-                            .max_dest_rd_atomic = (uint8_t)(reads > 16 ? 16 : reads),
+                            .max_dest_rd_atomic = (uint8_t)(reads > MOST_READS ? MOST_READS : reads),
                             .min_rnr_timer = RNR_TIMER,
                             .ah_attr = address_of(e)};
     const int connected = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -98,15 +101,23 @@ static int to_rtr(const struct endpoint *e, unsigned i)
         e->qp[i], &a, e->t.transport == RC ? connected | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : connected);
 }
 
+/* No more than the other side answers: it refuses the rest. */
+static int reads_at_once(const struct endpoint *e)
+{
+    const int own = e->m->dev.attr.max_qp_init_rd_atom,
+              theirs = e->remote.reads < MOST_READS ? (int)e->remote.reads : MOST_READS;
+
+    return own < theirs ? own : theirs;
+}
+
 static int to_rts(const struct endpoint *e, unsigned i)
 {
-    const int reads = e->m->dev.attr.max_qp_init_rd_atom;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
                             .sq_psn = FIRST_PSN,
                             .timeout = ACK_TIMEOUT,
                             .retry_cnt = 7,
                             .rnr_retry = 7,
-                            .max_rd_atomic = (uint8_t)(reads > 16 ? 16 : reads)};
+                            .max_rd_atomic = (uint8_t)reads_at_once(e)};
     const int reliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
     return ibv_modify_qp(e->qp[i], &a, IBV_QP_STATE | IBV_QP_SQ_PSN | (e->t.transport == RC ? reliable : 0));

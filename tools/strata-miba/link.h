@@ -20,10 +20,10 @@ struct link {
     int timeout_s;
     unsigned patience;
     bool lost;
-    uint64_t heard; /* time of the last bytes from the peer, in nanoseconds; 0: none */
+    uint64_t heard;   /* time of the last bytes from the peer, in nanoseconds; 0: none */
     uint64_t watched; /* the same when link_watch looked last */
     bool beating;     /* the peer has sent heartbeats */
-    size_t held;    /* bytes of the buffer that are in use */
+    size_t held;      /* bytes of the buffer that are in use */
     char buffer[LINE_MOST];
     pthread_mutex_t sending; /* a heartbeat does not cut a line in two */
     /* Heartbeats (link_beat.c), under `sending`. */
@@ -43,8 +43,8 @@ enum miba_status link_say(struct link *l, struct miba_why *why, const char *form
 enum miba_status link_hear(struct link *l, char *line, bool patient, struct miba_why *why);
 /* Whether a line has arrived or the peer is gone: spinning loops ask now and then. Takes heartbeats off the link. */
 bool link_stirs(struct link *l);
-/* Between its parts the peer says nothing but heartbeats. MIBA_LOST: it is gone, or was silent for timeout_s; `quiet` is
- * how long, from one call to the next. */
+/* Between its parts the peer says nothing but heartbeats. MIBA_LOST: it is gone, or was silent for timeout_s; `quiet`
+ * is how long, from one call to the next. */
 enum miba_status link_watch(struct link *l, struct silence *quiet, struct miba_why *why);
 /* Whether the peer gave a sign of life in the last timeout_s. link_stirs or link_hear has looked before. */
 bool link_lives(const struct link *l);
@@ -54,6 +54,9 @@ bool link_lives(const struct link *l);
 bool link_beats_start(struct link *l);
 /* Ends the thread; without one does nothing. */
 void link_beats_stop(struct link *l);
+
+/* Whether both ends are on one machine: they have one address. */
+bool link_is_here(const struct link *l);
 
 /* Waits for one client at `port` (0: any; which is printed on stderr), connects to a server. The descriptor, or -1. */
 int link_serve(const char *port, struct miba_why *why);

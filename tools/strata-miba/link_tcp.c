@@ -85,6 +85,27 @@ int link_serve(const char *port, struct miba_why *why)
     return client < 0 ? -1 : tuned(client);
 }
 
+static const void *host_of(const struct sockaddr_storage *a, size_t *size)
+{
+    *size = a->ss_family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+    return a->ss_family == AF_INET ? (const void *)&((const struct sockaddr_in *)a)->sin_addr
+                                   : (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr;
+}
+
+bool link_is_here(const struct link *l)
+{
+    struct sockaddr_storage own = {0}, theirs = {0};
+    socklen_t n = sizeof own, k = sizeof theirs;
+    size_t size, same;
+
+    if (getsockname(l->fd, (struct sockaddr *)&own, &n) || getpeername(l->fd, (struct sockaddr *)&theirs, &k))
+        return false;
+    if (own.ss_family == AF_UNIX)
+        return true;
+    const void *a = host_of(&own, &size), *b = host_of(&theirs, &same);
+    return size == same && memcmp(a, b, size) == 0;
+}
+
 /* Connects within timeout_s. 0, or an errno value. */
 static int connect_in_time(int fd, const struct addrinfo *a, int timeout_s)
 {

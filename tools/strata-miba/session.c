@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "machine.h"
 
-#define PROTOCOL 2
+#define PROTOCOL 3
 
 static void tick(int signal_number)
 {

@@ -22,7 +22,7 @@ struct miba {
     int cpu, other_cpu;  /* that this side, and the other one on this machine, is bound to; -1: none */
     pid_t child;         /* the other side, when it is a child of this process; else 0 */
     struct miba_why why;
-    struct results *results;            /* the leading side's */
+    struct results *results; /* the leading side's */
     /* Called outside of what is timed; anything but MIBA_OK ends the case. NULL: nothing. */
     enum miba_status (*between_samples)(void *arg);
     void *between_arg;

@@ -183,9 +183,10 @@ static enum miba_status check_device(struct active *a)
     if (!status && (!a->id[0]->verbs || strcmp(ibv_get_device_name(a->id[0]->verbs->device), d->name) != 0 ||
                     a->id[0]->port_num != d->port_number)) {
         inet_ntop(AF_INET, &a->to.sin_addr, text, sizeof text);
-        status = miba_fail(&a->m->why, MIBA_UNSUPPORTED, "%s leads to device %s port %d, not to %s port %d: --cm-address",
-                           text, a->id[0]->verbs ? ibv_get_device_name(a->id[0]->verbs->device) : "none",
-                           a->id[0]->port_num, d->name, d->port_number);
+        status =
+            miba_fail(&a->m->why, MIBA_UNSUPPORTED, "%s leads to device %s port %d, not to %s port %d: --cm-address",
+                      text, a->id[0]->verbs ? ibv_get_device_name(a->id[0]->verbs->device) : "none", a->id[0]->port_num,
+                      d->name, d->port_number);
     }
     if (a->id[0])
         rdma_destroy_id(a->id[0]);

@@ -26,7 +26,21 @@ static enum miba_status shape_incast(struct miba *m, const struct miba_case *c, 
     return MIBA_OK;
 }
 
-/* Each side and each loader wants a processor. With fewer it is the scheduler that is measured. */
+/* Each side and each loader wants a processor, loaders one of the other side's machine. With fewer it is the scheduler
+ * that is measured. In an incast the other side's own thread sleeps. */
+static void mark(const struct miba *m, const struct endpoint *e, struct result *r)
+{
+    const bool here = link_is_here(m->link);
+    const unsigned others = e->t.loaders + (e->t.pattern == PATTERN_INCAST ? 0 : 1);
+    const unsigned wanted = here ? 1 + others : others, has = here ? m->processors : e->remote.processors;
+
+    if (e->t.loaders == 0 || has >= wanted)
+        return;
+    r->marked = true;
+    miba_fail(&r->why, MIBA_OK, "scheduler, not adapter: %u threads want a processor each, %s has %u", wanted,
+              here ? "the machine" : "the other side", has);
+}
+
 static enum miba_status lead(struct miba *m, const struct miba_case *c, struct endpoint *e)
 {
     const struct measure what = {
@@ -38,12 +52,7 @@ static enum miba_status lead(struct miba *m, const struct miba_case *c, struct e
     if (status)
         return status;
     r.sum = samples_summary(&s[0]);
-    const unsigned sides = e->t.pattern == PATTERN_INCAST ? 1 : 2, wanted = sides + e->t.loaders;
-    if (m->processors < wanted && (e->t.loaders > 1 || sides == 2) && e->t.loaders > 0) {
-        r.marked = true;
-        miba_fail(&r.why, MIBA_OK, "scheduler, not adapter: %u threads want a processor each, the machine has %u",
-                  wanted, m->processors);
-    }
+    mark(m, e, &r);
     return results_add(m->results, &r, &m->why);
 }
 

@@ -1,5 +1,5 @@
-/* For LD_PRELOAD: the first event RDMA_CM_EVENT_DISCONNECTED that a thread other than the first one gets is lost, as when
- * the other end of a connection goes before the connection is established. */
+/* For LD_PRELOAD: the first event RDMA_CM_EVENT_DISCONNECTED that a thread other than the first one gets is lost, as
+ * when the other end of a connection goes before the connection is established. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
