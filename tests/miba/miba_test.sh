@@ -127,6 +127,9 @@ out_has '^latency +read RC +size 1073741824 +skipped: [0-9]+ bytes: the machine 
 # A failure is named by its own verb.
 SOFTHCA_FAULTS='mr 1' miba 0 post_recv "${quick[@]}"; out_has '^post_recv +segments 1 +skipped: ibv_reg_mr: Cannot allocate memory'
 SOFTHCA_FAULTS='cq 1' miba 0 post_recv "${quick[@]}"; out_has '^post_recv +segments 1 +skipped: ibv_create_cq: Cannot allocate memory'
+# The reason of a sender of an incast is said at once.
+SOFTHCA_FAULTS='connections down' miba 1 incast "${quick[@]}" --timeout 4
+out_has '^incast +send RC 8 B +senders 1 +failed: the other side: a message of a loader ended with .*retry'
 # An object that cannot be made at the other side is said with its reason.
 SOFTHCA_FAULTS='qp 1' miba 0 latency "${quick[@]}" --values 8,64 --op write --transport RC
 out_has 'size 8 +skipped: .*ibv_create_qp'

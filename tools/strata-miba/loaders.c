@@ -10,14 +10,17 @@
 
 #define WORD       4u
 #define MOST_POLLS 16
+#define LOOK_MS    100 /* whether a loader has failed */
 
 struct loader {
     struct endpoint *e;
     unsigned index, pair; /* of its completion queue; of its queue pair */
     unsigned count;       /* messages of an incast; 0: writes until it is stopped */
     atomic_bool *stop;
-    bool failed;
+    atomic_int *failed; /* of all loaders: status of a completion, FAILED_TO_POST, or 0 */
 };
+
+#define FAILED_TO_POST (-1)
 
 /* One message: a send of the traffic's size, or a word beside those of the other loaders. */
 static struct ibv_send_wr request_of(const struct loader *l, struct ibv_sge *sge)
@@ -45,21 +48,24 @@ static void *load(void *arg)
     struct ibv_send_wr wr = request_of(l, &sge), *bad;
     struct ibv_wc wc[MOST_POLLS];
     unsigned posted = 0, complete = 0;
+    int failed = 0;
 
-    while (!l->failed && (complete < posted || !atomic_load_explicit(l->stop, memory_order_relaxed))) {
+    while (!failed && (complete < posted || !atomic_load_explicit(l->stop, memory_order_relaxed))) {
         const bool more = l->count ? posted < l->count : !atomic_load_explicit(l->stop, memory_order_relaxed);
         if (l->count && complete == l->count)
             break;
         if (more && posted - complete < l->e->t.window) {
-            l->failed = ibv_post_send(l->e->qp[l->pair], &wr, &bad) != 0;
+            failed = ibv_post_send(l->e->qp[l->pair], &wr, &bad) ? FAILED_TO_POST : 0;
             posted++;
         }
         const int k = ibv_poll_cq(l->e->loader_cq[l->index], MOST_POLLS, wc);
-        for (int i = 0; i < k; i++)
-            l->failed |= wc[i].status != IBV_WC_SUCCESS;
-        l->failed |= k < 0;
+        for (int i = 0; i < k && !failed; i++)
+            failed = (int)wc[i].status;
+        failed = k < 0 ? FAILED_TO_POST : failed;
         complete += k > 0 ? (unsigned)k : 0;
     }
+    if (failed)
+        atomic_store(l->failed, failed);
     return NULL;
 }
 
@@ -82,12 +88,12 @@ enum miba_status loaders_follow(struct endpoint *e, unsigned n, uint32_t *arrive
     struct loader l[MOST_LOADERS];
     pthread_t thread[MOST_LOADERS];
     atomic_bool stop = false;
+    atomic_int failed = 0;
     const bool incast = e->t.pattern == PATTERN_INCAST, receives = !incast && miba_op_takes_receive(e->t.op);
     const cpu_set_t processors = machine_loaders(&e->m->permitted, e->m->cpu, e->m->other_cpu, !receives);
     const unsigned k = e->t.loaders;
     unsigned started = 0;
     uint64_t ns;
-    bool failed = false;
     enum miba_status status = MIBA_OK;
 
     for (; started < k; started++) {
@@ -95,28 +101,31 @@ enum miba_status loaders_follow(struct endpoint *e, unsigned n, uint32_t *arrive
                                      .index = started,
                                      .pair = e->pairs - k + started,
                                      .count = incast ? n / k + (started < n % k) : 0,
-                                     .stop = &stop};
+                                     .stop = &stop,
+                                     .failed = &failed};
         if (incast && l[started].count == 0)
             break;
         if (!start(&l[started], &thread[started], &processors)) {
-            failed = true;
+            atomic_store(&failed, FAILED_TO_POST);
             break;
         }
     }
     if (receives) {
         status = stream(e, 0, n, &ns, arrived);
-    } else if (!failed) {
+    } else {
         struct pollfd p = {.fd = e->m->link->fd, .events = POLLIN | POLLRDHUP};
-        while (!link_stirs(e->m->link) && poll(&p, 1, 1000) <= 0)
+        while (!atomic_load(&failed) && !link_stirs(e->m->link) && poll(&p, 1, LOOK_MS) <= 0)
             ;
         *arrived = n;
     }
     atomic_store(&stop, true);
-    for (unsigned i = 0; i < started; i++) {
+    for (unsigned i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
-        failed |= l[i].failed;
-    }
-    if (failed)
+    const int why = atomic_load(&failed);
+    if (why > 0)
+        return miba_fail(&e->m->why, MIBA_FAILED, "a message of a loader ended with \"%s\"",
+                         ibv_wc_status_str((enum ibv_wc_status)why));
+    if (why)
         return miba_fail(&e->m->why, MIBA_FAILED, "a thread that loads the adapter could not run or send");
     return status;
 }
