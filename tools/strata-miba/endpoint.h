@@ -112,6 +112,9 @@ struct idle {
     struct silence quiet;
 };
 #define IDLE_TURNS 2048u
+/* The same of a loop that watches memory: a turn is a nanosecond, a look at the link a system call, during which the
+ * write that is awaited is not seen. */
+#define WATCH_TURNS 65536u
 /* After a turn of a loop without progress; e->over says whether the loop has to end. */
 void endpoint_look(struct endpoint *e, struct idle *w);
 /* Sleeps until e->event_cq, which is armed, has made an event. */

@@ -8,7 +8,7 @@
  * polled once more before the loop sleeps. */
 static inline enum miba_status wait_turn(struct endpoint *e, const struct ibv_cq *cq, struct idle *w)
 {
-    if (__builtin_expect(cq == e->event_cq && cq != NULL, 0))
+    if (__builtin_expect(cq == e->event_cq, 0))
         return e->armed ? endpoint_sleep(e) : endpoint_arm(e);
     if (__builtin_expect(++w->turns % IDLE_TURNS == 0, 0))
         endpoint_look(e, w);
