@@ -14,6 +14,9 @@ for name in '## qp: Figure 4' '## mtu: Figure 10' 'Settings:.*`--samples 3`' '^\
     check "the report has $name" grep -qE -- "$name" "$folder/report.md"
 done
 for f in 03 04 05 10 13; do check "figure$f.gp" test -s "$folder/figure$f.gp"; done
+marked_load() { python3 -c "import json, sys
+assert any(json.loads(x).get('status') == 'marked' for x in open(sys.argv[1]) if '\"load\"' in x)" "$results" 2>/dev/null; }
+if marked_load; then check "the plot says that some are marked" grep -q "title 'Figure 13: .* (some are marked in report.md)'" "$folder/figure13.gp"; fi
 check "each script plots its data" grep -q "'figure04.dat' index 1" "$folder/figure04.gp"
 # Figure 10 has the paper's axes: bytes, and a line for each MTU, with its points in order.
 check "a line for each MTU" test "$(grep -c '^# latency, mtu [0-9]*: bytes' "$folder/figure10.dat")" = 5

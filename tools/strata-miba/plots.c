@@ -252,6 +252,18 @@ static unsigned rows_of(const struct plot *p, const struct results *r, unsigned 
     return rows + (single ? (single + *columns - 1) / *columns : 0);
 }
 
+/* Whether a result of the page does not show what it should. */
+static bool any_marked(const struct plot *p, const struct results *r)
+{
+    for (unsigned i = 0; i < MOST_PANELS && p->panel[i].test; i++) {
+        const struct view v = {.panel = &p->panel[i], .r = r};
+        for (size_t k = 0; k < r->n; k++)
+            if (r->all[k].marked && belongs(&v, &r->all[k]))
+                return true;
+    }
+    return false;
+}
+
 bool plot_write(const char *folder, const struct plot *p, const struct results *r, bool *any, bool *drawn)
 {
     static const char *const terminals[] = {"svg", "png"};
@@ -268,9 +280,9 @@ bool plot_write(const char *folder, const struct plot *p, const struct results *
         fprintf(script,
                 "set terminal %s size %u,%u background 'white' noenhanced\nset output '%s.%s'\n"
                 "set key outside right top samplen 1 spacing 0.9 font ',9'\nset tics font ',9'\nset multiplot layout "
-                "%u,%u title '%s'\n",
+                "%u,%u title '%s%s'\n",
                 terminals[t], columns * PANEL_WIDTH, rows * PANEL_HEIGHT + 30, p->name, terminals[t], rows, columns,
-                p->title);
+                p->title, any_marked(p, r) ? " (some are marked in report.md)" : "");
         write_page(script, t == 0 ? data : NULL, p, r, points, columns);
         fprintf(script, "unset multiplot\n");
     }
