@@ -106,6 +106,7 @@ out_has '^latency +send UD +size 8 +unsupported: .*ibv_create_qp \(UD\): Operati
 SOFTHCA_MAX_QP_WR=100 miba 0 qp "${quick[@]}" --values 64,128
 out_has '^qp_create +entries 64 +-?[0-9]' # a difference of two counts
 out_has '^qp +entries 128 +unsupported: 128 entries: the device.s queues have 1 to 100'
+SOFTHCA_MAX_SRQ_WR=16 miba 0 srq "${quick[@]}"; out_has '^srq +send RC shared 8 B +qps 1 +-?[0-9]'
 SOFTHCA_CM=no miba 0 cm "${quick[@]}"; out_has '^cm +entries 16 +unsupported: rdma_create_event_channel'
 miba 0 cm "${quick[@]}" --cm-address 192.0.2.1; out_has '^cm +entries 16 +unsupported: rdma_bind_addr'
 # Connections of another device than the one that was asked for are not its own.

@@ -57,6 +57,10 @@ check "the first results are the old ones" cmp <(head -n 5 "$work/whole") <(head
 lines 'd[-1]["results"] == len(r)' "$results"
 lines 'len({json.dumps([o[k] for k in ("test", "figure", "op", "transport", "variant", "value")] + [o.get("size")]) for o in r}) == len(r)' "$results"
 lines 'any(o["test"] == "inline" for o in r)' "$results"
+# One that ended within its first line has nothing.
+head -c 40 "$results" >"$work/line"
+miba 0 qp "${quick[@]}" --values 8 --json -o "$work/line" --resume
+lines 'len(r) == 2 and d[-1]["status"] == 0' "$work/line"
 # A case that failed is measured again; another device or other settings are refused.
 sed -i '/"latency"/s/"status":"ok"/"status":"failed","reason":"x"/' "$results"
 miba 0 "${some[@]}" --report "$folder" --resume
@@ -91,6 +95,8 @@ miba 2 qp --resume; err_has '--resume goes on with what --report'
 miba 2 qp --draw "$work/drawn"; err_has '--draw measures nothing'
 mkdir "$work/empty"
 miba 2 --draw "$work/empty"; err_has 'empty/results.jsonl: No such file'
+{ sed '1s/"samples":"[0-9]*"/"samples":3/' "$folder/results.jsonl"; } >"$work/empty/results.jsonl"
+miba 0 --draw "$work/empty"; err_has 'empty/report.md'
 echo '{"figure": 1}' >"$work/empty/results.jsonl"
 miba 2 --draw "$work/empty"; err_has "is no file of strata-miba's results"
 miba 2 qp --report "$work/x" --json; err_has 'no --output, --json'

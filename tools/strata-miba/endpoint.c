@@ -72,6 +72,8 @@ static enum miba_status make_queues(struct endpoint *e)
     e->depth = e->depth > MOST_RECEIVES ? MOST_RECEIVES : e->depth;
     if (e->depth > (uint32_t)most->max_qp_wr)
         e->depth = (uint32_t)most->max_qp_wr;
+    if (t->srq && e->depth > (uint32_t)most->max_srq_wr)
+        e->depth = (uint32_t)most->max_srq_wr;
     if ((uint64_t)e->depth * t->qps > (uint64_t)most->max_cqe && most->max_cqe >= (int)t->qps)
         e->depth = (uint32_t)most->max_cqe / t->qps;
     if (t->window + 1 > (uint32_t)most->max_qp_wr)

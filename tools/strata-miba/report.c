@@ -15,8 +15,9 @@ static void settings_rows(FILE *f, const json_t *about)
 
     json_object_foreach((json_t *)json_object_get(about, "settings"), key, value)
     {
-        if (*json_string_value(value))
-            fprintf(f, "%s `--%s %s`", "", key, json_string_value(value));
+        const char *text = json_string_value(value);
+        if (text && *text)
+            fprintf(f, " `--%s %s`", key, text);
     }
     fprintf(f, "\n\n");
 }

@@ -104,6 +104,9 @@ static enum miba_status take_file(struct reader *reader, FILE *f, struct miba_wh
     enum miba_status status = MIBA_OK;
 
     while (!status && fgets(line, sizeof line, f)) {
+        /* A run that was cut within its first line has no results. */
+        if (first && reader->about && !strchr(line, '\n'))
+            break;
         status = take_line(reader, line, first, why);
         first = false;
     }
