@@ -94,7 +94,8 @@ static bool all_known(const char *option, const char *list, const char *const *k
     return true;
 }
 
-static void run_wire(struct channel_bench *b, enum channel_wire wire, size_t round)
+/* False: a signal has ended it. */
+static bool run_wire(struct channel_bench *b, enum channel_wire wire, size_t round)
 {
     static const struct {
         const char *what;
@@ -105,14 +106,27 @@ static void run_wire(struct channel_bench *b, enum channel_wire wire, size_t rou
             if (!channel_fits(b, wire, (enum channel_way)way) || (way == WAY_VERBS && j > 0) ||
                 b->given_up[wire][way] & 1u << j)
                 continue;
+            if (processes_asked(&b->processes))
+                return false;
             fprintf(stderr, "strata-perf channel: round %zu of %zu, %s, %s with %d ranks, %s\n", round + 1,
                     b->o->rounds, wire_names[wire], jobs[j].what, jobs[j].ranks,
                     channel_way_name((enum channel_way)way));
             int status = channel_job(b, wire, (enum channel_way)way, jobs[j].what, jobs[j].ranks);
+            if (b->processes.signo)
+                return false;
             if (status == CHANNEL_LATE)
                 b->given_up[wire][way] |= 1u << j;
             b->failed |= status != 0 && (way == WAY_CHANNEL || way == WAY_SEND);
         }
+    return true;
+}
+
+static bool run_round(struct channel_bench *b)
+{
+    for (unsigned wire = 0; wire < N_WIRES; wire++)
+        if (listed(b->o->wires, wire_names[wire]) && !run_wire(b, (enum channel_wire)wire, b->n_rounds))
+            return false;
+    return true;
 }
 
 /* Whether one more round ends in time, if it takes as long as those before. */
@@ -142,10 +156,13 @@ int perf_channel(const struct perf_options *o)
     for (unsigned way = 0; way < N_WAYS; way++)
         b->have[way] = b->have[way] && listed(o->ways, way_words[way]);
     int64_t started = st_now_ms();
-    for (; ok && b->n_rounds < o->rounds && channel_has_time(b, st_now_ms() - started); b->n_rounds++)
-        for (unsigned wire = 0; wire < N_WIRES; wire++)
-            if (listed(o->wires, wire_names[wire]))
-                run_wire(b, (enum channel_wire)wire, b->n_rounds);
+    processes_begin(&b->processes);
+    while (ok && b->n_rounds < o->rounds && channel_has_time(b, st_now_ms() - started) && run_round(b))
+        b->n_rounds++;
+    const int signo = b->processes.signo;
+    if (signo)
+        fprintf(stderr, "strata-perf channel: ended by signal %d in round %zu of %zu; what was measured follows\n",
+                signo, b->n_rounds + 1, o->rounds);
     if (ok && o->json)
         channel_print_json(b);
     else if (ok)
@@ -155,5 +172,5 @@ int perf_channel(const struct perf_options *o)
         for (unsigned way = 0; way < N_WAYS; way++)
             free(b->lines[i].of[way].v);
     free(b);
-    return ok ? 0 : 1;
+    return signo ? 128 + signo : ok ? 0 : 1;
 }

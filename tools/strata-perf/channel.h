@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include "options.h"
+#include "processes.h"
 
 enum channel_way { WAY_CHANNEL, WAY_SEND, WAY_OPENMPI, WAY_MPICH, WAY_ZMQ, WAY_NNG, WAY_VERBS, N_WAYS };
 enum channel_wire { WIRE_SM, WIRE_OPENIB, WIRE_TCP, N_WIRES };
@@ -49,6 +50,7 @@ struct channel_bench {
     size_t n_lines;
     unsigned given_up[N_WIRES][N_WAYS]; /* bit per job that took too long: not tried again */
     bool failed;                        /* a job of Strata did not end well */
+    struct processes processes;         /* their signal ends the comparison early */
 };
 
 /* channel.c */
@@ -64,7 +66,8 @@ enum { CHANNEL_LATE = 124 }; /* the status of timeout(1) */
 bool channel_find(struct channel_bench *b);
 /* Whether a library can use a wire. */
 bool channel_fits(const struct channel_bench *b, enum channel_wire wire, enum channel_way way);
-/* Runs a job and takes its lines; else the status of the shell, which was said. `what`: pair, farm, tasks or sleep. */
+/* Runs a job and takes its lines; else the status of the shell, which was said, unless a signal has ended the job.
+ * `what`: pair, farm, tasks or sleep. */
 int channel_job(struct channel_bench *b, enum channel_wire wire, enum channel_way way, const char *what, int ranks);
 
 /* channel_bars.c */

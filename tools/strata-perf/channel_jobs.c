@@ -182,47 +182,69 @@ static void verbs_command(struct shell_line *c, const struct channel_bench *b)
         b->device);
 }
 
-static void show_errors(const char *file)
+static void show_errors(FILE *f)
 {
-    FILE *f = fopen(file, "r");
     char line[512];
-    for (int n = 0; f && n < 12 && fgets(line, sizeof line, f); n++)
+    rewind(f);
+    for (int n = 0; n < 12 && fgets(line, sizeof line, f); n++)
         fprintf(stderr, "    %s", line);
-    if (f)
-        fclose(f);
+}
+
+/* Runs a line of the shell; its status. */
+static int run_line(struct channel_bench *b, const char *text, FILE *out, FILE *err)
+{
+    bool late;
+    fflush(NULL);
+    pid_t pid = processes_fork();
+    if (pid == 0) {
+        if (dup2(fileno(out), 1) < 0 || dup2(fileno(err), 2) < 0 || !freopen("/dev/null", "r", stdin))
+            _exit(126);
+        execl("/bin/sh", "sh", "-c", text, (char *)NULL);
+        _exit(127);
+    }
+    int status = pid < 0 ? -1 : processes_wait(&b->processes, pid, 0, &late);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : status;
+}
+
+static void take_lines(struct channel_bench *b, enum channel_wire wire, enum channel_way way, FILE *f)
+{
+    char line[512];
+    rewind(f);
+    while (fgets(line, sizeof line, f))
+        channel_take(b, wire, way, line);
 }
 
 int channel_job(struct channel_bench *b, enum channel_wire wire, enum channel_way way, const char *what, int ranks)
 {
     struct shell_line *c = calloc(1, sizeof *c);
-    char errors[] = "/tmp/strata-perf-channel.XXXXXX", line[512], fabric[64];
-    int fd = c ? mkstemp(errors) : -1, status = -1;
-    if (fd >= 0) {
-        close(fd);
+    FILE *out = tmpfile(), *err = tmpfile();
+    char fabric[64];
+    int status = -1;
+    if (c && out && err) {
         snprintf(fabric, sizeof fabric, "perf-channel-%d", (int)getpid());
         if (way != WAY_CHANNEL && way != WAY_SEND)
             setenv("SOFTHCA_FABRIC", fabric, 1);
         else
             unsetenv("SOFTHCA_FABRIC"); /* strata-run has one for each job */
-        add(c, "exec 2>%s </dev/null; ", errors);
         if (way == WAY_VERBS)
             verbs_command(c, b);
         else
             twin_command(c, b, wire, way, what, ranks);
-        fflush(NULL);
-        FILE *out = popen(c->text, "r"); /* NOLINT(cert-env33-c): a line of the shell is what it takes */
-        while (out && fgets(line, sizeof line, out))
-            channel_take(b, wire, way, line);
-        status = out ? pclose(out) : -1;
-        status = WIFEXITED(status) ? WEXITSTATUS(status) : status;
-        if (status != 0) {
+        status = run_line(b, c->text, out, err);
+        take_lines(b, wire, way, out);
+        if (status != 0 && !b->processes.signo) {
             fprintf(stderr, "strata-perf channel: %s over %s, %s with %d ranks: status %d%s\n", channel_way_name(way),
                     channel_wire_name(wire), what, ranks, status,
                     status == CHANNEL_LATE ? ", too slow (--timeout)" : "");
-            show_errors(errors);
+            show_errors(err);
         }
-        unlink(errors);
+    } else {
+        fprintf(stderr, "strata-perf channel: no temporary file or no memory\n");
     }
+    if (out)
+        fclose(out);
+    if (err)
+        fclose(err);
     free(c);
     return status;
 }

@@ -154,11 +154,11 @@ static json_t *run_job_as_usual(struct compare *c, struct job *job, enum impl im
         nanosleep(&pause, NULL);
     }
     for (int tries = 0; tries < 6; tries++) {
-        for (int wait = 0; job->pinned && !as_usual(c) && wait < 100; wait++)
+        for (int wait = 0; job->pinned && !as_usual(c) && wait < 100 && !processes_asked(&c->processes); wait++)
             nanosleep(&pause, NULL);
         json_decref(result);
         result = run_job(c, job, impl);
-        if (!result || !job->pinned || as_usual(c))
+        if (!result || c->processes.signo || !job->pinned || as_usual(c))
             return result;
         c->repeated++;
     }
@@ -209,7 +209,7 @@ static bool run_round(struct compare *c, struct job *jobs, size_t n_jobs)
                 continue;
             note(c, &jobs[j], (enum impl)i);
             json_t *result = run_job_as_usual(c, &jobs[j], (enum impl)i);
-            if (c->ended_by) {
+            if (c->processes.signo) {
                 json_decref(result);
                 return false;
             }
@@ -235,13 +235,13 @@ int perf_compare(const struct perf_options *o, char **argv)
         fprintf(stderr, "strata-perf compare: only one core may be used; times with two ranks on it mean little\n");
     for (int i = 0; i < 15; i++)
         as_usual(&c);
-    hold_signals();
+    processes_begin(&c.processes);
     size_t n_jobs = plan(&c, jobs);
     while (c.done < o->rounds && run_round(&c, jobs, n_jobs))
         c.done++;
-    if (c.ended_by)
+    if (c.processes.signo)
         fprintf(stderr, "strata-perf compare: ended by signal %d in round %zu of %zu; what was measured follows\n",
-                c.ended_by, c.done + 1, o->rounds);
+                c.processes.signo, c.done + 1, o->rounds);
     if (o->json)
         print_json(&c);
     else
@@ -251,5 +251,5 @@ int perf_compare(const struct perf_options *o, char **argv)
             free(c.lines[i].of[k].v);
     free(c.lines);
     free(c.exchange.v);
-    return c.ended_by ? 128 + c.ended_by : c.failed ? 1 : 0;
+    return c.processes.signo ? 128 + c.processes.signo : c.failed ? 1 : 0;
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include "options.h"
+#include "processes.h"
 
 /* IMPL_SOCKETS is no peer but the floor: with --cluster only. The last two are the same: what another build differs
  * from itself by, with --against only. */
@@ -38,13 +39,13 @@ struct compare {
     size_t n_cpus;
     struct line *lines;
     size_t n_lines;
-    struct samples exchange; /* us: the bare exchange of a cache line between the first two processors */
-    double usual;            /* us: the commonest of its first readings */
-    size_t repeated;         /* jobs run again because the processors had moved */
-    size_t unlike;           /* jobs taken although they had, for want of better */
-    bool failed;             /* a job of Strata did not end well */
-    int ended_by;            /* the signal that ends the comparison early, or 0 */
-    size_t done;             /* rounds that were measured as a whole */
+    struct samples exchange;    /* us: the bare exchange of a cache line between the first two processors */
+    double usual;               /* us: the commonest of its first readings */
+    size_t repeated;            /* jobs run again because the processors had moved */
+    size_t unlike;              /* jobs taken although they had, for want of better */
+    bool failed;                /* a job of Strata did not end well */
+    struct processes processes; /* their signal ends the comparison early */
+    size_t done;                /* rounds that were measured as a whole */
     double started, last_note;
 };
 
@@ -68,9 +69,7 @@ bool runnable(const char *dir, const char *name, char out[PATH_MAX]);
 /* Whether a folder of $PATH has it. */
 bool on_path(const char *name);
 void find_implementations(struct compare *c); /* says in a line what is missing */
-/* Blocks SIGHUP, SIGINT and SIGTERM, which run_job takes while it waits. */
-void hold_signals(void);
-/* Runs it and returns its JSON, or NULL having said why. A signal ends the job, and sets ended_by. */
+/* Runs it and returns its JSON, or NULL having said why. A signal ends the job. */
 json_t *run_job(struct compare *c, struct job *job, enum impl impl);
 
 /* A job's command line. */

@@ -4,18 +4,13 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#include "report.h"
 
 enum { MAX_TEXT = 64 * 1024 };
 
@@ -232,64 +227,22 @@ static void job_command(const struct compare *c, struct command *cmd, const stru
     cmd->argv[cmd->n] = NULL;
 }
 
-static sigset_t ending_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    return set;
-}
-
-void hold_signals(void)
-{
-    sigset_t set = ending_signals();
-    sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 static pid_t start(const struct compare *c, const struct job *job, char **argv, FILE *out, FILE *err)
 {
     fflush(NULL);
-    pid_t pid = fork();
+    pid_t pid = processes_fork();
     if (pid != 0)
         return pid;
     cpu_set_t set;
     CPU_ZERO(&set);
     for (size_t i = 0; i < job->n_cpus && i < c->n_cpus; i++)
         CPU_SET((size_t)c->cpus[i], &set);
-    sigset_t held = ending_signals();
-    sigprocmask(SIG_UNBLOCK, &held, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
     if ((CPU_COUNT(&set) && sched_setaffinity(0, sizeof set, &set) != 0) || dup2(fileno(out), 1) < 0 ||
         dup2(fileno(err), 2) < 0 || !freopen("/dev/null", "r", stdin))
         _exit(126);
     execvp(argv[0], argv);
     dprintf(2, "%s: %s\n", argv[0], strerror(errno));
     _exit(127);
-}
-
-/* The wait status. A job is ended, first politely, beyond its time or when a signal ends the comparison. */
-static int finish(struct compare *c, pid_t pid, bool *late)
-{
-    const struct timespec nap = {0, 5000000};
-    const sigset_t held = ending_signals();
-    double limit = perf_now() + (double)c->o->timeout;
-    int status = 0;
-    *late = false;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (perf_now() > limit) {
-            kill(pid, *late ? SIGKILL : SIGTERM);
-            *late = true;
-            limit = perf_now() + 5;
-        }
-        int signo = sigtimedwait(&held, NULL, &nap);
-        if (signo > 0) {
-            c->ended_by = signo;
-            limit = 0;
-        }
-    }
-    return status;
 }
 
 static char *contents(FILE *f)
@@ -338,6 +291,8 @@ static void leave_out(struct compare *c, struct job *job, enum impl impl)
 json_t *run_job(struct compare *c, struct job *job, enum impl impl)
 {
     struct command cmd;
+    if (processes_asked(&c->processes))
+        return NULL;
     FILE *out = tmpfile(), *err = tmpfile();
     json_t *result = NULL;
     if (!out || !err) {
@@ -357,12 +312,12 @@ json_t *run_job(struct compare *c, struct job *job, enum impl impl)
         goto done;
     }
     bool late;
-    int status = finish(c, pid, &late);
+    int status = processes_wait(&c->processes, pid, (double)c->o->timeout, &late);
     char *text = contents(out);
     const char *json = text ? strchr(text, '{') : NULL;
     if (status == 0 && !late && json)
         result = json_loads(json, JSON_DISABLE_EOF_CHECK, NULL);
-    if (!result && !c->ended_by) {
+    if (!result && !c->processes.signo) {
         char *why = contents(err);
         complain(job, impl, status, late, why);
         free(why);

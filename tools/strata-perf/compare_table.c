@@ -272,7 +272,7 @@ void print_tables(const struct compare *c)
 {
     size_t met = 0, judged = 0;
     printf("# medians of batches, %zu rounds of %zu in turn%s; ratio: Strata%s; processors", c->done, c->o->batches,
-           c->ended_by ? " and a part of the next" : "", ratio_of(c));
+           c->processes.signo ? " and a part of the next" : "", ratio_of(c));
     for (size_t i = 0; i < c->n_cpus; i++)
         printf("%s%d", i ? "," : " ", c->cpus[i]);
     printf("%s\n", c->o->check ? "; payload verified" : "");
