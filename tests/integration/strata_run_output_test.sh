@@ -82,6 +82,17 @@ check "a full device is an error" test "$status" = 1
 err_has "cannot write standard output: No space left on device"
 run bash -c 'ulimit -f 8; strata-run -n 1 sh -c "yes | head -c 100000" >"$0/limited"' "$work"
 check "so is a file that may not become longer" test "$status" = 1; err_has "cannot write standard output: File too large"
+# ---- standard files that the caller has closed
+run bash -c 'strata-run -n 2 echo lost >&-'
+check "no standard output: output is an error" test "$status" = 1
+err_has "cannot write standard output: Bad file descriptor"
+expect_status 0 bash -c 'strata-run -n 2 true >&-'
+expect_status 0 bash -c 'strata-run -n 1 sh -c "! cat 2>/dev/null" <&-'
+# shellcheck disable=SC2016 # the ranks' shells expand it
+expect_status 0 bash -c 'strata-run -n 2 sh -c '\''"$0" fence >"$1.$PMIX_RANK"'\'' "$@" <&- >&- 2>&-' bash \
+    "$STRATA_BUILD/tests/programs/launch_probe" "$work/closed"
+for rank in 0 1; do check "no standard file: rank $rank" grep -q "^rank $rank of 2\$" "$work/closed.$rank"; done
+
 # A reader that leaves: ranks meet the end of their output, as they would without strata-run.
 for how in --no-pty --tag-output; do
     run bash -c "strata-run -n 1 $how yes | head -3; exit \${PIPESTATUS[0]}"

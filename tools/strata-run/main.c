@@ -2,6 +2,7 @@
  * when one of them fails. One thread does all that; PMIx has its own. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,10 +170,20 @@ static int prepare(struct run *run, char **path)
     return 0;
 }
 
+/* One of the first three descriptors that the caller has closed would become one of our own, and output would go there.
+ * Reading and writing still fail, since the file is open for the other of both. */
+static void hold_standard_files(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
     static struct run run; /* large, and all zero */
     char *path = NULL;
+    hold_standard_files();
     run_options_parse(argc, argv, &run.options);
     int rc = prepare(&run, &path);
     if (rc) {
