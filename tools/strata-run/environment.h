@@ -11,9 +11,9 @@ struct environment {
     int failed; /* out of memory at some point */
 };
 
-/* The value of a variable, valid until it is set; NULL: there is none. */
-const char *environment_get(const struct environment *env, const char *name);
 void environment_set(struct environment *env, const char *name, size_t name_length, const char *value);
+/* The value of a variable, until it is set anew; NULL: it is not set. */
+const char *environment_get(const struct environment *env, const char *name);
 /* Ours without what another launcher left, then -x, settings of libpmix that neither has, then --mca as STRATA_MCA_...
  * and STRATA_COMMAND_LINE. */
 int environment_create(const struct run_options *options, struct environment *out);

@@ -45,7 +45,7 @@ static bool mpi_find(char *out, size_t size)
 int mpi_enable(struct environment *env)
 {
     static const char path_name[] = "OMPI_MCA_mca_base_component_path", pml_name[] = "OMPI_MCA_pml";
-    const char *others = environment_get(env, path_name);
+    const char *others = environment_get(env, path_name); /* of the caller, or by -x */
     char folder[PATH_MAX + 64], text[3 * PATH_MAX];
     if (!mpi_find(folder, sizeof(folder))) {
         report_error("--mpi: no %s in %s: it is built where configure is told of an Open MPI 5.0, "

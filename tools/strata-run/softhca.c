@@ -44,7 +44,7 @@ static void set(struct environment *env, const char *name, const char *value)
 int softhca_enable(struct environment *env)
 {
     char path[2 * PATH_MAX], text[3 * PATH_MAX];
-    const char *others = getenv("LD_PRELOAD");
+    const char *others = environment_get(env, "LD_PRELOAD"); /* of the caller, or by -x */
     if (find(path, sizeof(path)) != 0) {
         report_error(
             "--softhca: no %s: it is built where libibverbs-dev is installed; STRATA_SOFTHCA may say where it is",
@@ -53,7 +53,7 @@ int softhca_enable(struct environment *env)
     }
     snprintf(text, sizeof(text), "%s%s%s", path, others && *others ? ":" : "", others ? others : "");
     set(env, "LD_PRELOAD", text);
-    if (!getenv("SOFTHCA_FABRIC")) {
+    if (!environment_get(env, "SOFTHCA_FABRIC")) {
         snprintf(text, sizeof(text), "job-%d", (int)getpid());
         set(env, "SOFTHCA_FABRIC", text);
     }
