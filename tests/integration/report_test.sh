@@ -79,6 +79,9 @@ PY
 # A rank that ends without strata_finalize leaves no record.
 expect_status 0 strata-run -n 2 --report-counters true
 err_has '^strata-run: no report from ranks 0, 1: '
+# Ranks of a job inside of it are no ranks of it.
+expect_status 0 strata-run -n 1 --report-counters strata-run -n 2 "$traffic" incast 100 10 2
+err_has '^strata-run: no report from rank 0: '
 expect_status 2 strata-run -n 2 --report-counters=xml true
 err_has 'must be text or json'
 expect_status 1 strata-run -n 2 --report-memory --report-file "$work/no/such/folder" true

@@ -51,11 +51,15 @@ void environment_set(struct environment *env, const char *name, size_t name_leng
     env->list[env->n] = NULL;
 }
 
-/* Variables by which an outer launcher speaks to us and not to our ranks. PMIX_MCA_ are settings of the user's. */
+/* Variables by which an outer launcher speaks to us and not to our ranks, whose reports are not of its job either.
+ * PMIX_MCA_ are settings of the user's. */
 static bool is_outer(const char *text)
 {
-    return (strncmp(text, "PMIX_", 5) == 0 && strncmp(text, "PMIX_MCA_", 9) != 0) ||
-           strncmp(text, "STRATA_COMMAND_LINE=", 20) == 0;
+    static const char *const names[] = {"STRATA_COMMAND_LINE=", "STRATA_MCA_mca_base_report_folder="};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strncmp(text, names[i], strlen(names[i])) == 0)
+            return true;
+    return strncmp(text, "PMIX_", 5) == 0 && strncmp(text, "PMIX_MCA_", 9) != 0;
 }
 
 static void add_export(struct environment *env, const char *text)
