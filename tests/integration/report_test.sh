@@ -84,6 +84,8 @@ expect_status 0 strata-run -n 1 --report-counters strata-run -n 2 "$traffic" inc
 err_has '^strata-run: no report from rank 0: '
 expect_status 2 strata-run -n 2 --report-counters=xml true
 err_has 'must be text or json'
+(cd "$work" && mkdir -p elsewhere && exec strata-run -n 1 --wdir elsewhere --report-counters --report-file relative true)
+check "a report's file is relative to our folder, not to that of --wdir" test -s "$work/relative"
 expect_status 1 strata-run -n 2 --report-memory --report-file "$work/no/such/folder" true
 err_has 'report-file .*No such file'
 

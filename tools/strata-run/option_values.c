@@ -174,6 +174,20 @@ void option_program(struct argp_state *state)
             option_hosts(state, "several programs, separated by \":\"");
 }
 
+/* A name relative to where we are now, whatever --wdir says. */
+static void take_path(const struct argp_state *state, const char *text, char **out)
+{
+    char here[PATH_MAX], *path = NULL;
+    if (*text == '/' || !getcwd(here, sizeof(here)))
+        path = strdup(text);
+    else if (asprintf(&path, "%s/%s", here, text) < 0)
+        path = NULL;
+    if (!path)
+        argp_failure(state, RUN_FAILED, ENOMEM, "command line");
+    free(*out);
+    *out = path;
+}
+
 void option_files(struct argp_state *state, char *text)
 {
     static const char only[] = ":nocopy";
@@ -184,16 +198,11 @@ void option_files(struct argp_state *state, char *text)
         text[n - m] = 0;
     if (!*text)
         argp_error(state, "--output-filename: no folder is named");
-    char here[PATH_MAX];
-    free(o->output_folder);
-    o->output_folder = NULL;
-    /* Relative to where we are now, whatever --wdir says. */
-    if (*text != '/' && getcwd(here, sizeof(here))) {
-        if (asprintf(&o->output_folder, "%s/%s", here, text) < 0)
-            o->output_folder = NULL;
-    } else {
-        o->output_folder = strdup(text);
-    }
-    if (!o->output_folder)
-        argp_failure(state, RUN_FAILED, ENOMEM, "command line");
+    take_path(state, text, &o->output_folder);
+}
+
+void option_report_file(struct argp_state *state, const char *text)
+{
+    struct run_options *o = state->input;
+    take_path(state, text, &o->report_file);
 }

@@ -10,10 +10,11 @@ void option_parameter(struct argp_state *state, char *name);      /* --mca */
 void option_report(struct argp_state *state, const char *format); /* --report-transports; NULL: text */
 /* --report-counters, --report-memory; NULL: text */
 enum run_report option_report_form(const struct argp_state *state, const char *option, const char *format);
-void option_export(struct argp_state *state, char *text);            /* -x */
-void option_bind(struct argp_state *state, const char *text);        /* --bind-to */
-void option_map(struct argp_state *state, const char *text);         /* --map-by */
-void option_files(struct argp_state *state, char *text);             /* --output-filename */
+void option_export(struct argp_state *state, char *text);     /* -x */
+void option_bind(struct argp_state *state, const char *text); /* --bind-to */
+void option_map(struct argp_state *state, const char *text);  /* --map-by */
+void option_files(struct argp_state *state, char *text);      /* --output-filename */
+void option_report_file(struct argp_state *state, const char *text);
 void option_timeout(struct argp_state *state, const char *text);     /* --timeout */
 void option_program(struct argp_state *state);                       /* the words from PROGRAM on */
 void option_hosts(const struct argp_state *state, const char *what); /* several programs: an error */

@@ -112,7 +112,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->report_memory = option_report_form(state, "--report-memory", arg);
         return 0;
     case KEY_REPORT_FILE:
-        o->report_file = arg;
+        option_report_file(state, arg);
         return 0;
     case KEY_SOFTHCA:
         o->softhca = true;
@@ -165,4 +165,5 @@ void run_options_free(struct run_options *options)
     free(options->settings);
     free(options->exports);
     free(options->output_folder);
+    free(options->report_file);
 }

@@ -36,7 +36,7 @@ struct run_options {
     bool output_nocopy;  /* and nothing to our own output */
     enum run_report report_counters, report_memory;
     bool report_matrix, report_dot; /* --report-transports=matrix, =dot */
-    const char *report_file;        /* --report-file; NULL: standard error */
+    char *report_file;              /* --report-file, absolute; NULL: standard error */
     double timeout_s;               /* 0: none */
     strata_setting_t *settings;     /* --mca, in order; the texts are the command line's */
     size_t n_settings;
