@@ -75,6 +75,19 @@ check "strata-run closes the pipe of a rank that has ended" wait_until pipe_is_c
 check "output is complete when its reader comes late" test "$(md5sum <&3)" = "$(md5sum <"$work/most")"
 exec 3<&-
 wait $pid
+# Output that nobody reads keeps it no longer than until it is asked to end.
+strata-run -n 1 --no-pty sh -c 'echo $$ >"$0/rank"; exec cat "$0/most"' "$work" >"$work/fifo" 2>"$work/err" &
+pid=$!
+exec 3<"$work/fifo"
+rank_is_reaped() { [ -s "$work/rank" ] && ! kill -0 "$(cat "$work/rank")" 2>/dev/null; }
+check "the rank whose output nobody reads ends" wait_until rank_is_reaped
+kill -TERM $pid
+has_ended() { ! in_state "$pid" RSDT; }
+check "one signal ends a strata-run whose output nobody reads" wait_until has_ended
+kill -KILL $pid 2>/dev/null
+wait $pid
+check "its status is of that signal, not $?" test $? = 143
+exec 3<&-
 expect_status 3 strata-run -n 2 --tag-output sh -c '[ $PMIX_RANK = 0 ] && exec sleep '$mark'; seq 20000; exit 3'
 check "output of a failing rank is complete" test "$(sed -n 's/^\[1\] //p' "$work/out" | md5sum)" = "$(seq 20000 | md5sum)"
 run bash -c 'strata-run -n 1 yes | head -3; exit ${PIPESTATUS[0]}'

@@ -98,6 +98,15 @@ static void turn(struct run *run, struct pollfd *fds, double until)
     }
 }
 
+/* Waits for the reader of our output, however slow, unless we are asked to end: no rank is left to decide. */
+static void pass_rest(struct run *run, struct pollfd *fds)
+{
+    while (io_pending(&run->io) && run->signals.endings < 2 && !run->signals.late)
+        turn(run, fds, run_now() + linger_s); /* it may write all before it polls */
+    if (io_pending(&run->io))
+        job_fail(&run->job, RUN_SIGNAL_BASE + run->job.forwarded);
+}
+
 static void wait_for_job(struct run *run)
 {
     struct pollfd *fds = calloc((size_t)io_poll_room(&run->io) + OWN_FDS, sizeof(*fds));
@@ -119,8 +128,7 @@ static void wait_for_job(struct run *run)
     io_close_streams(&run->io);
     reports_end(&run->reports, &run->io);
     run->job.end_at = run->job.kill_at = 0;
-    while (io_pending(&run->io) && run->signals.endings < 2)
-        turn(run, fds, run_now() + linger_s); /* it may write all before it polls */
+    pass_rest(run, fds);
     free(fds);
 }
 

@@ -75,6 +75,7 @@ static void reap(struct job *job, const struct guard *guard)
 static void end_politely(struct signals *signals, struct job *job, int sig)
 {
     job->forwarded = sig;
+    signals->late |= job->n_ended == job->n_started;
     if (signals->endings++ == 0) {
         job_signal(job, sig);
         return;

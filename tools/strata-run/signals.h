@@ -10,6 +10,7 @@
 struct signals {
     int fd;
     int endings;  /* how often we were asked to end */
+    bool late;    /* once when all ranks had ended */
     bool reports; /* SIGUSR1 asks for reports, and is not passed on */
     bool asked;   /* it has */
 };
