@@ -10,9 +10,8 @@
 extern "C" {
 #endif
 
-/* Calls `take` for each line of at most 254 bytes that has more than blanks, without its comment; until one returns
- * false. Returns STRATA_OK, or STRATA_ERR_PARAM with *why: the file cannot be read, or a line is not what `wanted`
- * says. */
+/* Calls `take` for each line that has more than blanks, without its comment; until one returns false. Returns
+ * STRATA_OK, or STRATA_ERR_PARAM with *why: the file cannot be read, or a line is not what `wanted` says. */
 ST_API int st_line_file_read(const char *path, bool (*take)(void *arg, const char *line), void *arg, const char *wanted,
                              char *why, size_t why_size);
 
