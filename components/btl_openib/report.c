@@ -97,15 +97,23 @@ static const char *report_times(const struct st_btl_times *t, char *out, size_t 
     return out;
 }
 
+/* Microseconds with a tenth, and a point in every locale: JSON knows no comma. */
+static const char *report_us(uint64_t ns, char out[32])
+{
+    uint64_t tenths = (ns + 50) / 100;
+
+    snprintf(out, 32, "%lu.%lu", tenths / 10, tenths % 10);
+    return out;
+}
+
 char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     const struct ib_module *m = ib_module(btl);
     const struct ib_peer *p = ib_peer(ep);
     const struct ib_counts *c = &m->count;
     const struct ib_queue *high = &m->q[IB_HIGH], *low = &m->q[IB_LOW];
-    char *text = NULL, part[1280], methods[32], gid[INET6_ADDRSTRLEN] = "";
+    char *text = NULL, part[1280], methods[32], gid[INET6_ADDRSTRLEN] = "", connect[32], slowest[32];
     uint64_t inlined = btl->messages_sent - c->buffered - c->low - c->zcopy - c->rdma - c->ring_sent;
-    double asked = c->asked ? (double)c->asked : 1;
     int n;
 
     inet_ntop(AF_INET6, m->dev.gid.raw, gid, sizeof gid);
@@ -119,10 +127,10 @@ char *ib_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
             &text,
             "{\"device\":\"%s\",\"gid\":\"%s\",\"distance\":%d,\"link\":\"%s\",\"rdma_request\":%u,\"rdma_reads\":%u,"
             "\"receives_high\":%u,\"receives_low\":%u,\"posted_high\":%u,\"posted_low\":%u,\"sent_high\":%lu,"
-            "\"inlined\":%lu,%s\"connect\":\"%s\",\"asked\":%lu,\"connect_us\":%.1f,\"slowest_us\":%.1f}",
+            "\"inlined\":%lu,%s\"connect\":\"%s\",\"asked\":%lu,\"connect_us\":%s,\"slowest_us\":%s}",
             m->dev.name, gid, m->dev.distance, m->card.ethernet ? "ethernet" : "infiniband", m->dev.max_rdma,
             m->dev.max_reads, high->target, low->target, high->posted, low->posted, inlined + c->buffered, inlined,
             report_counts(m, part, sizeof part), ib_methods_text(m->card.methods, methods, sizeof methods), c->asked,
-            (double)c->connect_ns / 1e3 / asked, (double)c->slowest_ns / 1e3);
+            report_us(c->connect_ns / (c->asked ? c->asked : 1), connect), report_us(c->slowest_ns, slowest));
     return n < 0 ? NULL : text;
 }

@@ -1,8 +1,10 @@
 /* Text to typed value, and what to tell the user when it is neither. Pure functions. */
+#define _GNU_SOURCE
 #include "framework/mca/internal.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,13 +169,18 @@ static bool param_parse_size(const char *text, size_t *out)
     return true;
 }
 
+/* With a point, whatever the locale of the program has. */
 static bool param_parse_double(const char *text, double *out)
 {
     if (!*text || isspace((unsigned char)*text))
         return false;
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!plain)
+        return false;
     char *end;
     errno = 0;
-    double v = strtod(text, &end);
+    double v = strtod_l(text, &end, plain);
+    freelocale(plain);
     if (*end || end == text || !isfinite(v))
         return false;
     *out = v;
