@@ -58,8 +58,8 @@ ensure_packages() { # build|all
 
 # ---- steps --------------------------------------------------------------------------------------------------
 
-CHILD=
-trap '[ -z "$CHILD" ] || kill "$CHILD" 2>/dev/null; exit 130' INT TERM
+CHILD= # a timeout(1), which ends its command within --kill-after
+trap '[ -z "$CHILD" ] || { kill "$CHILD" 2>/dev/null; wait "$CHILD"; }; exit 130' INT TERM
 
 # Runs a command with its output in a log. Prints a progress line every few seconds, the log's lines that start with
 # "RESULT: " when it succeeds, its last TAIL lines when it fails. STEP_LIMIT seconds end it.

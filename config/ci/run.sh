@@ -10,7 +10,10 @@ status=0
 
 show() { # headline command...: with its output, limited in time
     printf '\n== %s\n   $ %s\n' "$1" "${*:2}"
-    timeout --kill-after=5 120 "${@:2}" </dev/null || { status=1 && echo "   FAILED"; }
+    timeout --kill-after=5 120 "${@:2}" </dev/null &
+    CHILD=$!
+    wait "$CHILD" || { status=1 && echo "   FAILED"; }
+    CHILD=
 }
 
 show "What is there" strata-info --components
