@@ -8,8 +8,10 @@ cd "$(dirname "$0")/../.."
 what=$1
 shift
 JOBS=${JOBS:-$(nproc)}
-export CACHE=${STRATA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/strata}/lint
+CACHE=${STRATA_CACHE:-${XDG_CACHE_HOME:-${HOME-}/.cache}/strata}/lint
 [ "${STRATA_TEST_FORM-}" != full ] || CACHE=
+[ -z "$CACHE" ] || { mkdir -p "$CACHE" && [ -w "$CACHE" ]; } 2>/dev/null || CACHE= # a home that cannot be written
+export CACHE
 
 # Files of the tree, of git's when this is a clone.
 tree() { # glob...
