@@ -36,15 +36,6 @@ third_link() { # eth2 (10.79.0) beside those, on each of two machines
     for m in 1 2; do network $m eth2 there 10.79.0.$m/24 || skip "eth2 cannot be set up"; done
     wait_until link_is eth2 UP
 }
-# Interfaces of both machines that lead nowhere: bridges with one address on both, and a network of one number that is not connected,
-# before eth0's in the order of links.
-misleading_links() {
-    local m
-    for m in 1 2; do
-        network $m docker0 bridge 172.17.0.1/16 && network $m virbr0 bridge 192.168.122.1/24 && network $m eth3 bridge 10.5.0.$m/24 ||
-            skip "this kernel has no bridges"
-    done
-}
 # The script $with_hosts runs a command on a machine whose own name is an address of the loopback interface, as some installations have it.
 names_mean_loopback() {
     local m
