@@ -120,6 +120,12 @@ expect_status 4 strata-run -n 3 --keep-going "$work/first_ends" "$work/pid4" 4
 check "the others go on" test "$(grep -c "done" "$work/out")" = 2
 expect_status 124 strata-run -n 2 --timeout 0.5 sleep $mark; err_has "timeout"; nobody_runs "sleep $mark"
 expect_status 0 strata-run -n 1 sh -c "sleep $mark & exit 0"; nobody_runs "sleep $mark"
+# timeout(1) makes a process group of its own. What has made a session of its own stays.
+expect_status 3 strata-run -n 2 sh -c '[ $PMIX_RANK = 0 ] && timeout 80000 sleep '$mark'
+    until pgrep -f "^sleep '$mark'\$" >/dev/null; do sleep 0.02; done; exit 3'
+nobody_runs "sleep $mark"
+expect_status 0 strata-run -n 1 sh -c 'setsid sh -c "echo \$\$ >\$0/daemon; exec sleep 3600" "$0" & until [ -s "$0/daemon" ]; do sleep 0.02; done' "$work"
+check "a process with a session of its own stays" kill "$(cat "$work/daemon")"
 
 # ---- signals
 start() { # N COMMAND...: in the background as $pid; returns when N ranks have said "ready"
@@ -177,6 +183,10 @@ check "SIGINT ends ranks that were stopped" test $? = 130
 
 # ---- strata-run itself is killed: no process and no file outlives it
 start 3 strata-run -n 3 sh -c 'sleep '$mark' & echo ready; exec sleep '$mark
+kill -9 $pid
+wait $pid 2>/dev/null
+nobody_runs "sleep $mark"; no_files_soon
+start 2 strata-run -n 2 sh -c 'timeout 80000 sh -c "echo ready; exec sleep '$mark'"; :'
 kill -9 $pid
 wait $pid 2>/dev/null
 nobody_runs "sleep $mark"; no_files_soon

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "report.h"
+#include "strays.h"
 
 struct groups {
     pid_t *list;
@@ -72,10 +73,11 @@ static void detach(int in, int lock)
         return;
 }
 
-static void guard_main(int in, struct tmpdir *dir)
+static void guard_main(int in, struct tmpdir *dir, pid_t launcher)
 {
     struct groups g = {NULL, 0, 0};
     struct note note;
+    pid_t session = getsid(0);
     detach(in, dir->lock);
     for (;;) {
         ssize_t got = read(in, &note, sizeof(note));
@@ -90,6 +92,7 @@ static void guard_main(int in, struct tmpdir *dir)
     signal_all(&g, SIGCONT);
     usleep(200 * 1000);
     signal_all(&g, SIGKILL);
+    strays_kill(launcher, session);
     tmpdir_remove(dir);
     _exit(0);
 }
@@ -97,6 +100,7 @@ static void guard_main(int in, struct tmpdir *dir)
 int guard_create(const struct tmpdir *dir, struct guard *out)
 {
     int fds[2];
+    pid_t launcher = getpid();
     if (pipe2(fds, O_CLOEXEC) != 0) {
         report_error("cannot make a pipe: %s", strerror(errno));
         return -1;
@@ -105,7 +109,7 @@ int guard_create(const struct tmpdir *dir, struct guard *out)
     if (out->pid == 0) {
         struct tmpdir mine = *dir;
         close(fds[1]);
-        guard_main(fds[0], &mine);
+        guard_main(fds[0], &mine, launcher);
     }
     close(fds[0]);
     if (out->pid < 0) {

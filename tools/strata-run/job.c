@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "report.h"
 #include "server.h"
+#include "strays.h"
 
 /* From the first failure to SIGKILL: time for the others to clean up, within the second that we promise. */
 static const double grace_s = 0.4;
@@ -36,7 +37,7 @@ int job_create(const struct run_options *options, struct job *out)
         strcpy(out->host, "localhost");
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    snprintf(out->nspace, sizeof(out->nspace), "strata-%ld-%llx", (long)getpid(),
+    snprintf(out->nspace, sizeof(out->nspace), JOB_NAME_BEGIN "%llx", (long)getpid(),
              (unsigned long long)t.tv_sec * 1000000ull + (unsigned long long)t.tv_nsec / 1000ull);
     if (options->timeout_s > 0)
         out->end_at = run_now() + options->timeout_s;
@@ -176,4 +177,5 @@ void job_sweep(const struct job *job)
     for (int i = 0; i < job->options->n; i++)
         if (job->ranks[i].pid && !job->ranks[i].group_gone)
             (void)kill(-job->ranks[i].pid, SIGKILL);
+    strays_kill(getpid(), getsid(0));
 }

@@ -7,6 +7,9 @@
 #include <sys/types.h>
 #include "options.h"
 
+/* The job's name begins so, with strata-run's process id. */
+#define JOB_NAME_BEGIN "strata-%ld-"
+
 struct rank {
     pid_t pid; /* also its process group; 0: not started */
     bool ended;
@@ -51,7 +54,7 @@ void job_end(struct job *job);
 void job_signal(const struct job *job, int sig); /* to every rank's process group */
 /* Does what is due now; returns milliseconds until the next thing is due, 0 when ranks were judged, -1: nothing. */
 int job_tick(struct job *job);
-/* Kills what ranks left behind in their process groups. */
+/* Kills what ranks left behind in their process groups, and in others of our session. */
 void job_sweep(const struct job *job);
 
 #endif
