@@ -92,6 +92,9 @@ job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --one-buffer
 job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --unexpected --check
 job 2 latency 5 "${tiny[@]}" --sizes 4k:64k --cold --check
 job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --cold --check
+# Longer than the largest cache, and of no whole number of its lines.
+cache=$(for level in 3 4; do getconf LEVEL${level}_CACHE_SIZE || true; done 2>/dev/null | grep -E '^[1-9][0-9]*$' | sort -n | tail -n 1) || true
+job 2 latency 1 --iters 1 --batches 1 --sizes $((${cache:-67108864} + 1)) --cold
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --offset 16 --check
 job 4 mbw 2 "${tiny[@]}" --sizes 8:16 --check
 job 4 mbw 4 "${tiny[@]}" --sizes 8:16 --cost
@@ -132,6 +135,7 @@ for r in d["rows"]:
 PY
 }
 coll 16 --op alltoall,allgather,allreduce,bcast --sizes 1:2 --mif 0,100 --check
+coll 3 --op bcast --sizes 0:2 --mif 0 --check
 coll 2 --op barrier --mif 0,100
 coll 1 --sizes 4k --mif 10 --late 25 --base 200 --check --mca coll_arrival_ranks 64
 

@@ -35,6 +35,8 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
     struct loops l = {.p = p, .o = o, .report = &report};
     if (o->test == PERF_MATCH || o->test == PERF_START || o->test == PERF_MEMORY)
         l.buf_size = MATCH_BYTES;
+    else if (o->cold && o->test == PERF_LATENCY)
+        l.buf_size = slot_size(o->size_max);
     else if (o->test == PERF_LATENCY || o->test == PERF_RING || o->one_buffer)
         l.buf_size = o->size_max;
     else if (o->test == PERF_COLL) /* blocks of all ranks */

@@ -141,7 +141,8 @@ static void loop_coll(struct loops *l)
 {
     const struct perf_coll_options *c = &l->o->coll;
     for (unsigned op = 0; op < PERF_COLL_OPS; op++) {
-        size_t first = op == PERF_COLL_BARRIER ? 0 : l->o->size_min, last = first ? l->o->size_max : 0, which = 0;
+        bool sized = op != PERF_COLL_BARRIER;
+        size_t first = sized ? l->o->size_min : 0, last = sized ? l->o->size_max : 0, which = 0;
         for (size_t bytes = first; (c->ops & 1u << op) && bytes <= last; bytes = next_size(bytes), which++) {
             struct coll_cell cell = {.base = coll_base(l, bytes, which)}, none = {.base = cell.base};
             coll_cell_make(&cell, l->o->batches);
