@@ -82,6 +82,25 @@ check "a full device is an error" test "$status" = 1
 err_has "cannot write standard output: No space left on device"
 run bash -c 'ulimit -f 8; strata-run -n 1 sh -c "yes | head -c 100000" >"$0/limited"' "$work"
 check "so is a file that may not become longer" test "$status" = 1; err_has "cannot write standard output: File too large"
+# ---- a reader of standard error that does not read: strata-run says what has happened when it does, and ends the job before
+mkfifo "$work/full"
+exec 3<>"$work/full"
+dd if=/dev/zero of="$work/full" bs=4096 count=1000 oflag=nonblock 2>/dev/null
+# shellcheck disable=SC2016 # the ranks' shells expand it
+strata-run -n 2 sh -c 'echo $$ >"$0/rank.$PMIX_RANK"
+    [ $PMIX_RANK = 0 ] || until [ -s "$0/rank.0" ]; do sleep 0.02; done; [ $PMIX_RANK = 0 ] || exit 3; exec sleep 3600' "$work" >"$work/out" 2>&3 &
+pid=$!
+rank_has_ended() { [ -s "$work/rank.0" ] && ! kill -0 "$(cat "$work/rank.0")" 2>/dev/null; }
+check "nobody reads standard error: the job ends" wait_until rank_has_ended
+cat <&3 >"$work/err" &
+reader=$!
+check "what has happened is said once it is read" wait_until file_has "$work/err" 'rank 1 on .* exited with status 3; ending the job'
+kill -KILL "$(cat "$work/rank.0")" 2>/dev/null
+wait $pid
+check "the job's status, not $?" test $? = 3
+kill $reader
+exec 3>&-
+
 # ---- standard files that the caller has closed
 run bash -c 'strata-run -n 2 echo lost >&-'
 check "no standard output: output is an error" test "$status" = 1
@@ -102,13 +121,14 @@ done
 cat >"$work/filter.c" <<'END'
 #include "filter.h"
 #include <unistd.h>
+static void print(const char *text, size_t n) { (void)!write(2, text, n); }
 int main(void)
 {
     static const char said[] = "first\n[vm:1] ptl_base: send_msg: write failed: Broken pipe\nlast";
     int fds[2];
     if (filter_begin(fds) != 0 || write(fds[1], said, sizeof said - 1) < 0)
         return 1;
-    filter_pass(fds[0]);
+    filter_pass(fds[0], print);
     return 0;
 }
 END

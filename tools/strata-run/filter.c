@@ -28,7 +28,7 @@ void filter_started(void)
 }
 
 /* libpmix writes whole messages, each of which is shorter than a pipe takes at once. */
-void filter_pass(int fd)
+void filter_pass(int fd, void (*print)(const char *text, size_t n))
 {
     char text[8192];
     ssize_t got;
@@ -38,7 +38,7 @@ void filter_pass(int fd)
             size_t n = strcspn(line, "\n");
             next = line + n + (line[n] == '\n');
             if (!memmem(line, n, no_news, sizeof(no_news) - 1))
-                (void)fwrite(line, 1, (size_t)(next - line), stderr);
+                print(line, (size_t)(next - line));
         }
     }
 }

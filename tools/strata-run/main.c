@@ -115,6 +115,7 @@ static void wait_for_job(struct run *run)
         job_signal(&run->job, SIGKILL);
         return;
     }
+    report_by(&run->io.sinks[1]);
     while (run->job.n_ended < run->job.n_started)
         turn(run, fds, 0);
     /* What the ranks wrote is in their pipes. A process that they left behind may still add to it, for a moment. */
@@ -129,6 +130,7 @@ static void wait_for_job(struct run *run)
     reports_end(&run->reports, &run->io);
     run->job.end_at = run->job.kill_at = 0;
     pass_rest(run, fds);
+    report_by(NULL);
     free(fds);
 }
 

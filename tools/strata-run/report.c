@@ -6,15 +6,55 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include "sink.h"
+
+/* Of the main thread, the only one that reports. */
+static struct sink *report_sink;
+
+void report_by(struct sink *sink)
+{
+    report_sink = sink;
+}
+
+void report_text(const char *text, size_t n)
+{
+    if (!report_sink) {
+        (void)fwrite(text, 1, n, stderr);
+        return;
+    }
+    if (report_sink->unfinished) /* part of a rank's line */
+        sink_put(report_sink, "\n", 1);
+    report_sink->unfinished = NULL;
+    sink_put(report_sink, text, n);
+}
+
+enum { LINE_BYTES = 2048 };
+
+/* "strata-run: ...", with its end. The length. */
+static __attribute__((format(printf, 2, 0))) size_t line_of(char line[LINE_BYTES], const char *format, va_list args)
+{
+    size_t n = (size_t)snprintf(line, LINE_BYTES, "strata-run: ");
+    vsnprintf(line + n, LINE_BYTES - n - 1, format, args);
+    return strlen(strcat(line, "\n"));
+}
 
 void report_error(const char *format, ...)
 {
     va_list args;
-    char line[2048];
+    char line[LINE_BYTES];
     va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
+    size_t n = line_of(line, format, args);
     va_end(args);
-    fprintf(stderr, "strata-run: %s\n", line);
+    report_text(line, n);
+}
+
+void report_now(const char *format, ...)
+{
+    va_list args;
+    char line[LINE_BYTES];
+    va_start(args, format);
+    (void)fwrite(line, 1, line_of(line, format, args), stderr);
+    va_end(args);
 }
 
 void report_cause(const struct rank *r, char *out, size_t size)

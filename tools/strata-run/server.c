@@ -299,7 +299,7 @@ int server_output_fd(void)
 void server_output_pass(void)
 {
     if (server.output[0] >= 0)
-        filter_pass(server.output[0]);
+        filter_pass(server.output[0], report_text);
 }
 
 void server_poll(struct job *job)

@@ -26,7 +26,7 @@ void sink_put(struct sink *s, const char *data, size_t n)
         size_t room = (s->to + n) * 2;
         char *more = realloc(s->data, room);
         if (!more) {
-            report_error("out of memory: %zu bytes of output are lost", n);
+            report_now("out of memory: %zu bytes of output are lost", n);
             return;
         }
         s->data = more;
@@ -47,13 +47,12 @@ void sink_flush(struct sink *s)
         if (put < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (put < 0) {
-            if (errno != EPIPE) {
+            s->failed = errno != EPIPE;
+            s->broken = true; /* before that is said, which may go by this one */
+            s->from = s->to = 0;
+            if (s->failed)
                 report_error("cannot write standard %s: %s; ending the job", s->fd == 1 ? "output" : "error",
                              strerror(errno));
-                s->failed = true;
-            }
-            s->broken = true;
-            s->from = s->to = 0;
             return;
         }
         s->from += (size_t)put;
