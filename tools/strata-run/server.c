@@ -23,18 +23,20 @@ static struct {
     int events[2]; /* pipe of struct abort_event */
     int output[2]; /* pipe of what libpmix prints */
     struct job *job;
-} server = {{-1, -1}, {-1, -1}, NULL};
+    _Atomic(bool) look; /* an event that asks to look is in the pipe */
+} server = {{-1, -1}, {-1, -1}, NULL, false};
 
 struct abort_event {  /* smaller than PIPE_BUF: written and read whole */
     int rank, status; /* rank < 0: look at all ranks again */
     char reason[512];
 };
 
-/* Wakes the main thread. A full pipe does as well. */
+/* Wakes the main thread, by one event at a time: ranks that end together leave room in the pipe for one that aborts. */
 static void look_again(void)
 {
     const struct abort_event e = {.rank = -1};
-    (void)!write(server.events[1], &e, sizeof(e));
+    if (!atomic_exchange(&server.look, true) && write(server.events[1], &e, sizeof(e)) != (ssize_t)sizeof(e))
+        server.look = false; /* full of aborts, which wake it as well */
 }
 
 /* ---- callbacks, on PMIx's thread ---- */
@@ -305,9 +307,12 @@ void server_output_pass(void)
 void server_poll(struct job *job)
 {
     struct abort_event e;
-    while (read(server.events[0], &e, sizeof(e)) == (ssize_t)sizeof(e))
-        if (e.rank >= 0 && e.rank < job->options->n)
+    while (read(server.events[0], &e, sizeof(e)) == (ssize_t)sizeof(e)) {
+        if (e.rank < 0)
+            server.look = false; /* before ranks are looked at */
+        else if (e.rank < job->options->n)
             job_aborted(job, e.rank, e.status, e.reason);
+    }
 }
 
 void server_tell_failed(const struct job *job, int rank)
