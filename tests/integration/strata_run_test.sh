@@ -216,6 +216,14 @@ err_has "was killed by signal 9 (Killed)$"
 expect_status 0 strata-run -n 1 strata-run -n 2 "$probe" fence; out_has "^rank 1 of 2$" # one inside another
 no_files
 
+# ---- a file system without locks
+printf '#include <errno.h>\nint flock(int fd, int how) { (void)fd, (void)how; errno = ENOSYS; return -1; }\n' >"$work/flock.c"
+if [ -z "${SANITIZER_FLAGS-}" ]; then
+    expect_status 0 "${CC:-cc}" -shared -fPIC -o "$work/flock.so" "$work/flock.c"
+    expect_status 0 env LD_PRELOAD="$work/flock.so" strata-run -n 2 "$probe" fence
+    no_files
+fi
+
 # ---- a full disk, no disk
 expect_status 1 env TMPDIR="$work/none" strata-run -n 1 true; err_has "cannot make a folder"
 mkdir "$work/small"

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,12 @@ static void sweep(const char *base, const char *prefix)
     closedir(d);
 }
 
+/* Some file systems, of several machines, know no locks of folders: nobody sweeps there. */
+static bool lock_folder(int fd)
+{
+    return fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
+}
+
 /* Another strata-run may sweep between mkdtemp and flock: then the folder is gone and we make another. */
 static int make(struct tmpdir *out, const char *base, const char *prefix)
 {
@@ -62,11 +69,14 @@ static int make(struct tmpdir *out, const char *base, const char *prefix)
         if (!mkdtemp(out->path))
             return -1;
         out->lock = open(out->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (out->lock >= 0 && flock(out->lock, LOCK_EX | LOCK_NB) == 0 && fstat(out->lock, &ours) == 0 &&
-            stat(out->path, &named) == 0 && ours.st_ino == named.st_ino)
+        if (lock_folder(out->lock) && fstat(out->lock, &ours) == 0 && stat(out->path, &named) == 0 &&
+            ours.st_ino == named.st_ino)
             return 0;
+        int error = errno;
         if (out->lock >= 0)
             close(out->lock);
+        (void)rmdir(out->path);
+        errno = error;
     }
     return -1;
 }
