@@ -8,7 +8,7 @@
 
 static int rte_sane(const struct st_rte *rte)
 {
-    const struct st_rte_ops *o = rte->ops;
+    const struct st_rte_ops *o = rte ? rte->ops : NULL;
     return o && o->put && o->get && o->fence && o->abort && o->is_local && o->local_ranks && o->host_of && o->close &&
            rte->size > 0 && rte->rank >= 0 && rte->rank < rte->size && rte->job_id && rte->host;
 }
@@ -39,7 +39,7 @@ static int rte_open(strata_t *s, const struct st_candidate *c, void *arg)
         return rc;
     if (!rte_sane(rte)) {
         st_reject(s, c->component, "breaks the rte contract: an operation or a fact of the job is missing");
-        if (rte->ops && rte->ops->close)
+        if (rte && rte->ops && rte->ops->close)
             rte->ops->close(rte);
         return STRATA_ERR_UNSUPPORTED;
     }
