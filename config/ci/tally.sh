@@ -69,6 +69,9 @@ harness() { # name folder jobs target...
     if [ "$status" -ne 0 ] && [ "$failed" -eq "$before" ]; then
         failed=$((failed + 1))
         failures+=("make $*, $name ($LOG)")
+    elif [ -z "$(find "$dir" -path "$dir/ci" -prune -o -name '*.trs' -print -quit)" ]; then
+        failed=$((failed + 1))
+        failures+=("make $*, $name: no test was run ($LOG)")
     fi
 }
 

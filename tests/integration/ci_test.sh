@@ -1,5 +1,6 @@
 #!/bin/bash
-# Steps of ./quickstart (config/ci/lib.sh): what they print, their statuses, and that a signal ends a step with its command.
+# Steps of ./quickstart (config/ci/lib.sh): what they print, their statuses, and that a signal ends a step with its command. Stages
+# (config/ci/tally.sh): how their tests are counted.
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 steps() { # STATUS SHELL-TEXT
     # shellcheck disable=SC2016 # that shell expands it
@@ -11,6 +12,21 @@ steps 3 'step "one thing" sh -c "echo why; exit 3"'
 out_has '^FAIL .* one thing (status 3)'; out_has '| why$'
 steps 77 'step "one thing" sh -c "echo no such program; exit 77"'; out_has '^SKIP .* no such program$'
 steps 124 'STEP_LIMIT=1 step "one thing" sleep 1000'; out_has 'ended after 1 s'
+
+# A stage is no success without a test.
+mkdir "$work/tree"
+tests_of() { # MAKEFILE: of a folder whose tests are a stage
+    printf %b "$1" >"$work/tree/Makefile"
+    steps 0 '. "$0/config/ci/tally.sh"; stage_begin some; harness some "$PWD/tree" 1 check; stage_end'
+}
+tests_of 'check:\n'
+out_has '^some: 0 passed, 1 failed, 0 skipped$'
+tests_of 'check:\n\techo :test-result: PASS >one.trs; : >one.log\n'
+out_has '^some: 1 passed, 0 failed, 0 skipped$'
+tests_of 'check:\n\techo :test-result: FAIL >one.trs; : >one.log; false\n'
+out_has '^some: 0 passed, 1 failed, 0 skipped$'
+tests_of 'check:\n\techo :test-result: PASS >one.trs; : >one.log; false\n'
+out_has '^some: 1 passed, 1 failed, 0 skipped$'
 
 cat >"$work/slow" <<'END'
 trap 'sleep 0.5; echo ended >>"$0.log"; exit' TERM
