@@ -17,8 +17,8 @@
 extern "C" {
 #endif
 
-/* As `send`: the input is in `recv`, where the result goes (MPI-3.1, section 5.2.1). In a gather only the root may pass
- * it. In a scatter the root may pass it as `recv`: its block stays in `send`. */
+/* Passed as `send`: the input is in `recv`, where the result goes (MPI-3.1, section 5.2.1). In a gather only the root
+ * may pass it. In a scatter the root may pass it as `recv`: its block stays in `send`. */
 #define STRATA_IN_PLACE ((const void *)-1)
 
 /* Roots on an intercommunicator. All members of the root's group pass STRATA_ROOT or STRATA_PROC_NULL, members of the
@@ -29,13 +29,13 @@ extern "C" {
 typedef enum strata_coll_kind {
     STRATA_BARRIER,              /* no member returns before all have called */
     STRATA_BCAST,                /* a block at `recv` of the root goes to all */
-    STRATA_REDUCE,               /* blocks are combined at the root */
-    STRATA_ALLREDUCE,            /* blocks are combined, all get the result */
-    STRATA_GATHER,               /* blocks are put together at the root, in the order of ranks */
-    STRATA_SCATTER,              /* the reverse of a gather */
-    STRATA_ALLGATHER,            /* blocks are put together at all */
-    STRATA_ALLGATHERV,           /* the same of blocks of recv_counts[] elements at recv_offsets[] */
-    STRATA_ALLTOALL,             /* block i goes to rank i, where it is block `rank` */
+    STRATA_REDUCE,               /* the root gets the combination of all blocks */
+    STRATA_ALLREDUCE,            /* all get the combination of all blocks */
+    STRATA_GATHER,               /* the root gets all blocks, in the order of ranks */
+    STRATA_SCATTER,              /* rank i gets block i of the root */
+    STRATA_ALLGATHER,            /* all get all blocks, in the order of ranks */
+    STRATA_ALLGATHERV,           /* the same with blocks of recv_counts[] elements at recv_offsets[] */
+    STRATA_ALLTOALL,             /* block i goes to rank i, where it is the block of the sender's rank */
     STRATA_ALLTOALLV,            /* the same with counts and offsets for each rank */
     STRATA_REDUCE_SCATTER_BLOCK, /* size blocks are combined, rank i gets block i */
     STRATA_SCAN,                 /* rank i gets the combination of the blocks of ranks 0 to i */
@@ -46,11 +46,12 @@ typedef enum strata_coll_kind {
  * thread that makes progress; must not call into Strata. */
 typedef void (*strata_reduce_fn)(void *arg, const void *in, void *inout, size_t count);
 
-/* A collective operation. Start from STRATA_COLL_INIT; members not used by a kind are ignored. Arrays of counts and
- * offsets are in elements, one entry a rank, and are read by the call that starts it only. */
+/* A collective operation. Start from STRATA_COLL_INIT; members that a kind does not use are ignored. Arrays of counts
+ * and offsets are in elements and have one entry for each rank; only the call that starts the operation reads them.
+ * `send` and `recv` have `count` elements for a block, and one block for each rank where an operation has several. */
 typedef struct strata_coll {
     size_t size;                /* sizeof(strata_coll_t) */
-    strata_coll_kind_t kind;    /* what is done */
+    strata_coll_kind_t kind;    /* the operation */
     const void *send;           /* input, or STRATA_IN_PLACE */
     void *recv;                 /* result */
     size_t count;               /* elements of a block */
@@ -72,30 +73,32 @@ typedef struct strata_coll {
 
 typedef struct strata_coll_request strata_coll_request_t; /* a pending collective */
 
-/* Starts a collective; its memory belongs to the operation until completion. Progress of the context advances it.
- * STRATA_ERR_ARG (also lengths that overflow), STRATA_ERR_RANK (root), STRATA_ERR_NOT_FOUND (no component of the
- * framework coll), STRATA_ERR_UNSUPPORTED (intercommunicators), STRATA_ERR_NOMEM: nothing was sent. */
+/* Starts a collective; its buffers belong to the operation until completion, *c does not. Progress of the context
+ * advances it. After an error nothing was sent: STRATA_ERR_ARG (also lengths that overflow), STRATA_ERR_RANK (root),
+ * STRATA_ERR_NOT_FOUND (no component of the framework coll), STRATA_ERR_UNSUPPORTED (intercommunicators),
+ * STRATA_ERR_NOMEM. */
 STRATA_API int strata_coll_start(strata_comm_t *comm, const strata_coll_t *c, strata_coll_request_t **req);
-/* Waits until it is complete, frees it and sets *req to NULL. STRATA_ERR_PEER: a member failed, the result is
- * undefined; *failed (may be NULL) is its rank in the communicator, else -1. On an intercommunicator the ranks of the
- * own group follow those of the other one: own rank i is strata_comm_size + i. Every later collective of this
- * communicator ends in the same way; the survivors must create another communicator. */
+/* Waits until the collective is complete, frees it and sets *req to NULL. STRATA_ERR_PEER: a member failed, and the
+ * result is undefined; *failed (may be NULL) is its rank in the communicator, else -1. On an intercommunicator the
+ * ranks of the own group follow those of the other one: own rank i is strata_comm_size + i. Every later collective of
+ * this communicator ends in the same way; the survivors must create another communicator. */
 STRATA_API int strata_coll_wait(strata_coll_request_t **req, int *failed);
-/* Makes progress once. *done says whether it is complete (then as strata_coll_wait). */
+/* Makes progress once. *done is nonzero if the collective is complete (then as strata_coll_wait). */
 STRATA_API int strata_coll_test(strata_coll_request_t **req, int *done, int *failed);
-/* Nonzero: it is complete, or `req` is NULL. Makes no progress. */
+/* Nonzero if the collective is complete, or `req` is NULL. Makes no progress. */
 STRATA_API int strata_coll_done(const strata_coll_request_t *req);
-/* For n collectives on any communicators of one context; NULL entries are ignored. waitall and testall: the first error
- * in the order of the array, and its failed rank; testall frees none unless all are complete (*done). waitany and
- * testany: of the one that is complete, whose *index is set to NULL in `reqs`; -1 when all were NULL. */
+/* For n collectives on any communicators of one context; NULL entries are ignored. waitall and testall return the first
+ * error in the order of the array, and its failed rank; testall frees none unless all are complete (*done). waitany and
+ * testany return the status of one complete collective and its *index, and set its entry to NULL; *index is -1 if all
+ * entries were NULL. */
 STRATA_API int strata_coll_waitall(size_t n, strata_coll_request_t *reqs[], int *failed);
 /* Makes progress once. */
 STRATA_API int strata_coll_testall(size_t n, strata_coll_request_t *reqs[], int *done, int *failed);
-/* Waits for one. */
+/* Waits until one is complete. */
 STRATA_API int strata_coll_waitany(size_t n, strata_coll_request_t *reqs[], int *index, int *failed);
 /* Makes progress once. */
 STRATA_API int strata_coll_testany(size_t n, strata_coll_request_t *reqs[], int *index, int *done, int *failed);
-/* Starts it and waits. */
+/* Starts a collective and waits for it. */
 STRATA_API int strata_coll(strata_comm_t *comm, const strata_coll_t *c);
 
 #ifdef __cplusplus

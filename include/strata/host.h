@@ -21,29 +21,31 @@ extern "C" {
  * collectives can share a communicator with its users. Without an embedder they are STRATA_ERR_TAG. */
 #define STRATA_TAG_HIDDEN (-2)
 
-/* Callbacks. All but `put`, `get` and `fence` may be NULL. Called on whatever thread is inside Strata; they
- * may block but must not call back into the same context. */
+/* Callbacks. All but `put`, `get` and `fence` may be NULL. Called on any thread that is inside Strata. They may block,
+ * but, except for `idle`, must not call back into the same context. Those that return int return STRATA_OK or a
+ * negative status unless stated otherwise. */
 typedef struct strata_host {
     size_t size;           /* sizeof(strata_host_t) */
     void *user;            /* first argument of every callback */
     int rank;              /* mine, 0..n_ranks-1 */
     int n_ranks;           /* size of the rank space: ranks are 0..n_ranks-1. It may be far larger than the number of
-                            * processes there are (jobs that are spawned later take numbers above the first job's):
-                            * a rank that is never spoken to costs nothing. Then `is_local` and `local_ranks` are needed */
+                            * processes (jobs that are spawned later take numbers above the first job's): a rank costs
+                            * nothing without communication. `is_local` and `local_ranks` are then required */
     const char *job_id;    /* the same on all ranks, unique among jobs of this machine */
     const char *host_name; /* for messages; NULL: gethostname */
 
-    /* Publishes a blob under `key` for this rank; readable by others afterwards (or after `fence`). */
+    /* Publishes `length` bytes under `key` for this rank; copies them. Others can read them afterwards, or after
+     * `fence`. */
     int (*put)(void *user, const char *key, const void *blob, size_t length);
-    /* Fetches what `rank` published: malloc'ed into *blob, freed by Strata. Waits until it has published the key, or
-     * has returned from strata_init without: what a rank has not published by then it never will. STRATA_ERR_NOT_FOUND
-     * means never, so a `get` that does not wait makes a peer which is still in its strata_init unreachable. Called by
-     * the first operation with a peer, never by strata_init. */
+    /* Fetches the data that `rank` published: malloc'ed into *blob, freed by Strata; *length in bytes. Waits until the
+     * rank has published the key, or has returned from strata_init without doing so: it then never will, and get
+     * returns STRATA_ERR_NOT_FOUND. A `get` that does not wait makes a peer unreachable that is still in its
+     * strata_init. Called by the first operation with a peer, never by strata_init. */
     int (*get)(void *user, int rank, const char *key, void **blob, size_t *length);
     /* Returns when all ranks have called it. Called on a thread of Strata's own, while the other callbacks may be
      * called by the thread that waits. */
     int (*fence)(void *user);
-    /* Nonzero when `rank` runs on this machine. NULL: every rank does. */
+    /* Nonzero if `rank` runs on this machine. NULL: every rank does. */
     int (*is_local)(void *user, int rank);
     /* Ranks of this machine known at strata_init, ascending, *n of them, valid until finalize; others may come later,
      * known by is_local. NULL: derived lazily by is_local. */
@@ -70,8 +72,8 @@ typedef struct strata_host {
     int (*memory_watch)(void *user);
 } strata_host_t;
 
-/* Called once when the operation is complete, outside every lock and not from inside the call that started it
- * unless that call returns having completed it; may start operations, may free or reuse the storage. */
+/* Called once when the operation is complete, outside every lock, never from inside the call that started the operation
+ * unless the operation is complete when that call returns. May start operations, and may free or reuse the storage. */
 typedef void (*strata_complete_fn)(void *arg, strata_request_t *req, const strata_status_t *status);
 
 /* Bytes and alignment of a request, for an embedder whose own request struct contains ours. Constant for a
@@ -105,9 +107,9 @@ STRATA_API void strata_host_pause(const strata_t *s, unsigned empty);
  * more costs less. `empty` is at least 1. */
 STRATA_API void strata_host_yield(const strata_t *s, unsigned empty);
 
-/* Tells Strata that [address, address + length) is about to be unmapped, replaced or discarded, on the thread that does
- * it, before it is done; see memory_watch. Of the whole process, not of one context. May be called at any time, by any
- * thread, inside malloc, free and signal handlers: takes no lock and allocates nothing. */
+/* Tells Strata that [address, address + length) is about to be unmapped, replaced or discarded. The thread that does so
+ * calls it before the event; see memory_watch. Applies to the whole process, not to one context. May be called at any
+ * time, by any thread, inside malloc, free and signal handlers: takes no lock and allocates nothing. */
 STRATA_API void strata_host_memory_gone(const void *address, size_t length);
 
 /* strata_mem_alloc for an embedder's own allocator: the memory may hold old data, since some blocks freed by

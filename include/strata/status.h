@@ -18,7 +18,7 @@ extern "C" {
 /* Every status of every interface. */
 typedef enum strata_rc {
     STRATA_OK = 0,
-    STRATA_ERR_AGAIN = -1,       /* a resource is used up for now; call again after progress */
+    STRATA_ERR_AGAIN = -1,       /* a resource is exhausted for now; call again after progress */
     STRATA_ERR_ARG = -2,         /* an argument is invalid */
     STRATA_ERR_NOMEM = -3,       /* memory (private, shared or registered) could not be allocated */
     STRATA_ERR_NOT_FOUND = -4,   /* no such component, parameter, key, rank or message */

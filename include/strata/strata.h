@@ -77,11 +77,11 @@ typedef struct strata_config {
 
 /* Makes a context: joins the job (PMIx launcher, embedder, or alone), opens and selects components. No communication
  * with peers takes place. `config` may be NULL. STRATA_ERR_PARAM for a parameter or component that does not exist,
- * STRATA_ERR_NOT_FOUND if a framework has no usable component. */
+ * STRATA_ERR_NOT_FOUND if a framework has no usable component; the reason is written to error_text or stderr. */
 STRATA_API int strata_init(const strata_config_t *config, strata_t **out);
 
-/* Completes outgoing traffic, leaves the job and frees everything. All requests must be complete and all
- * communicators but the world freed. Collective: it fences, and returns what strata_fence would. */
+/* Completes outgoing traffic, leaves the job and frees everything. All requests must be complete, all channels closed,
+ * and all communicators but the world freed. Collective: it fences, and returns what strata_fence would. */
 STRATA_API int strata_finalize(strata_t *s);
 
 /* My rank in the job, 0..size-1. */
@@ -98,7 +98,7 @@ STRATA_API int strata_abort(strata_t *s, int status, const char *reason);
 
 /* ---- matching contexts ---------------------------------------------------------------------------- */
 
-/* Description of a matching context. */
+/* Description of a matching context, for strata_comm_create. */
 typedef struct strata_comm_spec {
     size_t size;      /* sizeof(strata_comm_spec_t) */
     uint32_t id;      /* same on every member, unique among live communicators; 0 is the world's */
@@ -112,10 +112,12 @@ typedef struct strata_comm_spec {
     const int *local; /* their job ranks, copied; ignored where n_local is 0 */
 } strata_comm_spec_t;
 
-/* Local: no communication. Messages that arrived before it existed are kept and matched now. */
+/* Makes a matching context. Local: no communication. Messages that arrived before are matched now. STRATA_ERR_ARG,
+ * STRATA_ERR_RANK, STRATA_ERR_NOMEM. */
 STRATA_API int strata_comm_create(strata_t *s, const strata_comm_spec_t *spec, strata_comm_t **out);
-/* Local. No request on it may be pending. An id may be used again after every member has freed it. If a collective of
- * it has failed, collectives of the next one with that id may start after every member has created that one. */
+/* Frees a matching context. Local. No request on it may be pending. An id may be used again after every member has
+ * freed the communicator. If one of its collectives has failed, every member must create the next communicator of that
+ * id before any member starts a collective on it. */
 STRATA_API int strata_comm_free(strata_comm_t *comm);
 /* My rank in the communicator. */
 STRATA_API int strata_comm_rank(const strata_comm_t *comm);
