@@ -45,8 +45,8 @@ enum st_am {
     ST_AM_FREQUENT = ST_AM_PML  /* the client with most messages: a transport may have a shorter path for these */
 };
 
-/* What arrived. `hdr` and `data` point into the transport's memory and are valid until deliver returns. The bytes
- * may be writable by the peer: copy a field before checking and using it. */
+/* An arrived fragment. `hdr` and `data` point into the transport's memory and are valid until deliver returns. The peer
+ * may be able to write these bytes: copy a field before checking and using it. */
 struct st_frag {
     const void *hdr;    /* hdr_len bytes */
     const void *data;   /* len bytes */
@@ -66,8 +66,8 @@ enum {
     ST_BTL_PUT = 1u << 2,       /* put works */
     ST_BTL_NEEDS_REG = 1u << 4, /* memory of put and get must be registered at both ends; keys travel */
     ST_BTL_PASSIVE = 1u << 5,   /* nothing arrives before this module's first connect: not polled until then */
-    /* progress costs a system call or the like: called less often the longer nothing has come, so that an idle module
-     * does not slow the others down; late by a sixteenth of that silence, and never by more than 0.1 ms */
+    /* progress costs a system call or the like. It is called less often the longer nothing has arrived, so that an idle
+     * module does not slow down the others: late by a sixteenth of that silence, at most 0.1 ms */
     ST_BTL_COSTLY_POLL = 1u << 6,
     /* registrations are kept after their use, so that the next one of the same memory is free: with ST_BTL_NEEDS_REG */
     ST_BTL_REG_KEPT = 1u << 7,
@@ -77,10 +77,10 @@ enum {
      * combine short messages without waiters. Set by the module, which still accepts messages while it has room;
      * cleared by the module, and by the upper layer after sending the held-back messages. */
     ST_BTL_CROWDED = 1u << 9,
-    /* with ST_BTL_MENDS: what is sent to a peer is kept until it has arrived, even if this is the only path */
+    /* with ST_BTL_MENDS: messages to a peer are kept until they have arrived, even if this is the only path */
     ST_BTL_KEEP = 1u << 10,
-    /* with ST_BTL_MENDS: a connection that is made again delivers nothing before path_failed was called at this end for
-     * the one before it, if anything could be sent by that */
+    /* with ST_BTL_MENDS: a re-established connection delivers nothing before path_failed was called at this end for the
+     * previous connection, if anything could be sent by that */
     ST_BTL_BOTH_TOLD = 1u << 11,
     /* Of an endpoint; comes and goes. A send would return STRATA_ERR_AGAIN now; callers can avoid a useless copy. A
      * hint, for modules that know this without a check. */
@@ -119,25 +119,25 @@ struct st_btl_ops {
     /* Whether the module can reach `rank`; cheap, without a connection; may read the peer's published data. Returns
      * STRATA_OK or STRATA_ERR_UNREACHABLE. */
     int (*reach)(struct st_btl *btl, int rank);
-    /* Makes the endpoint. May return before the connection is up: sends then return STRATA_ERR_AGAIN until it
-     * is, or queue inside. Called again for a peer whose endpoint has failed: gives a new one (the old is then
-     * disconnected) or the old, mended; STRATA_ERR_AGAIN: not at once; STRATA_ERR_UNREACHABLE: not now, or not
-     * at all; STRATA_ERR_PEER: never again, the peer has left. */
+    /* Makes the endpoint. May return before the connection is up: until then sends return STRATA_ERR_AGAIN, or queue
+     * inside. Called again for a peer whose endpoint has failed: returns a new endpoint (the old one is then
+     * disconnected), or the old one with a new connection. STRATA_ERR_AGAIN: not yet; STRATA_ERR_UNREACHABLE: not now,
+     * or never; STRATA_ERR_PEER: never, the peer has left. */
     int (*connect)(struct st_btl *btl, int rank, struct st_btl_endpoint **out);
-    /* Frees it. Fragments already sent still arrive. */
+    /* Frees the endpoint. Fragments already sent still arrive. */
     void (*disconnect)(struct st_btl_endpoint *ep);
-    /* Adjusts the module's facts for this endpoint. *facts is the module's. NULL: the module's facts hold for all
-     * peers. A module that learns other ones later calls st_worker_facts_changed. */
+    /* Adjusts the facts for this endpoint; *facts has the module's. NULL: the module's facts apply to all peers. A
+     * module that learns other facts later calls st_worker_facts_changed. */
     void (*facts)(const struct st_btl_endpoint *ep, struct st_btl_facts *facts);
 
-    /* Active message for client `am`, which travels with it. Contiguous: hdr (hdr_len <= ST_BTL_HDR_MAX) and len bytes
-     * at data, hdr_len + len <= max_send
-     * + ST_BTL_HDR_MAX (so that `len` may exceed max_send where hdr is short), are copied (or gone) on return.
-     * STRATA_OK, STRATA_ERR_AGAIN (nothing taken), STRATA_ERR_PEER. This is the hot path. */
+    /* Sends an active message to client `am`, which travels with it: hdr (hdr_len <= ST_BTL_HDR_MAX) and len contiguous
+     * bytes at data, with hdr_len + len <= max_send + ST_BTL_HDR_MAX (`len` may exceed max_send where hdr is short).
+     * Both are copied or transmitted on return. STRATA_OK, STRATA_ERR_AGAIN (nothing accepted), STRATA_ERR_PEER. This
+     * is the hot path. */
     int (*send)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len, const void *data,
                 uint32_t len);
-    /* Same, gathering from a window of any kind of data straight into the transport's buffer. NULL: the base
-     * gathers into a bounce buffer and calls send. */
+    /* The same from a window of any kind of data, gathered directly into the transport's buffer. NULL: the base gathers
+     * into a bounce buffer and calls send. */
     int (*send_payload)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                         const struct st_payload *payload);
 
@@ -151,12 +151,12 @@ struct st_btl_ops {
     /* Ends what arm prepared. */
     void (*disarm)(struct st_btl *btl);
 
-    /* Every byte that the module holds, by category. May be NULL. */
+    /* Reports every byte that the module holds, by category. May be NULL. */
     void (*mem_report)(struct st_btl *btl, st_mem_line_fn line, void *arg);
-    /* One JSON object about the endpoint for --report-transports ("single_copy", "device", ...): malloc'ed; may be
-     * NULL, as may be its result. `ep` may be NULL: about the module. */
+    /* Returns one JSON object about the endpoint for --report-transports ("single_copy", "device", ...), malloc'ed, or
+     * NULL. `ep` may be NULL: about the module. May be NULL. */
     char *(*describe)(struct st_btl *btl, struct st_btl_endpoint *ep);
-    /* Flushes what is on its way out (bounded by its own timeout) and frees the module and its endpoints. */
+    /* Flushes pending output (bounded by its own timeout) and frees the module and its endpoints. */
     void (*close)(struct st_btl *btl);
 };
 
@@ -164,10 +164,10 @@ struct st_btl_ops {
 struct st_btl {
     const struct st_btl_ops *ops;         /* the module's */
     const struct st_btl_rdma *rdma;       /* get, put, registration (btl_rdma.h); NULL before open returns: none */
-    const struct st_btl_hints *hints;     /* what makes it faster (btl_hints.h); NULL before open returns: nothing */
-    strata_t *context;                    /* that it belongs to */
+    const struct st_btl_hints *hints;     /* optional operations (btl_hints.h); NULL before open returns: none */
+    strata_t *context;                    /* to which it belongs */
     struct st_worker *worker;             /* of that context; set by the base before the first connect */
-    const struct st_component *component; /* that made it */
+    const struct st_component *component; /* whose open made it */
     /* By enum st_am: set by the worker when a client joins. Before that, the base sets a function that drops fragments
      * without a client, so fn is never NULL. */
     struct {
@@ -180,9 +180,9 @@ struct st_btl {
     void (*peer_failed)(void *arg, int rank, int rc, const char *reason);
     void *peer_failed_arg; /* its and path_failed's first argument */
     /* Called when the connection of one endpoint is lost beyond repair while the peer may live and be reached by
-     * another module: from inside an op or progress, before operations under way are ended with STRATA_ERR_PEER. The
-     * endpoint stays, answering STRATA_ERR_PEER, until it is disconnected. Whether this means that the peer has failed
-     * is for the layer above to say. Set by the base, like peer_failed. */
+     * another module: from inside an op or progress, before operations in flight end with STRATA_ERR_PEER. The endpoint
+     * remains, returning STRATA_ERR_PEER, until it is disconnected. The layer above decides whether the peer has
+     * failed. Set by the base, like peer_failed. */
     void (*path_failed)(void *arg, struct st_btl_endpoint *ep, int rc, const char *reason);
 
     uint32_t caps;           /* capability bits */
@@ -195,17 +195,17 @@ struct st_btl {
     struct st_btl_facts facts; /* of all peers of which ops->facts says nothing else. Of several paths those with the
                                   smallest latency are used, with the bandwidth as their weight in striping */
     int exclusivity;           /* of those that reach a peer only the modules of the highest value are used */
-    uint64_t bytes_sent;       /* counters for the transport report: by messages and put */
-    uint64_t bytes_got;        /* fetched from peers by get: the peer's bytes_sent does not have them */
+    uint64_t bytes_sent;       /* counters for the transport report: bytes sent by messages and put */
+    uint64_t bytes_got;        /* bytes fetched from peers by get, which the peer's bytes_sent does not include */
     uint64_t messages_sent;    /* active messages, puts and gets */
     void *bounce;              /* the base's (st_btl_flatten): max_send bytes, or NULL; freed and reported by it */
 };
 
 /* What a btl component's `ops` points to. */
 struct st_btl_component_ops {
-    /* Makes the modules: an array in *mods (malloc'ed, freed by the base, after an error as well), *n of them. No
-     * communication with peers; what peers must know is published by st_rte()->ops->put under the component's name. *n
-     * == 0 with a reason by st_reject: it works and has nothing to do in this job, which is no error even when the user
+    /* Makes the modules: an array in *mods (malloc'ed, freed by the base, also after an error) with *n entries. Does
+     * not communicate with peers; publishes data for peers by st_rte()->ops->put under the component's name. *n == 0
+     * with a reason by st_reject: the component works, but has no task in this job; this is no error even if the user
      * named it. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_btl ***mods, size_t *n);
     /* 0: open is called in every job. Otherwise the exclusivity of all modules of a component whose open costs much
@@ -215,12 +215,12 @@ struct st_btl_component_ops {
     int costly_exclusivity;
 };
 
-/* A payload in one piece: the caller's memory where it is contiguous, else packed into memory of the base, which stays
- * as it is until the next call for this module. At most max_send bytes. *data is NULL where the payload is empty.
+/* Returns a payload of at most max_send bytes in one piece: the caller's memory if it is contiguous, otherwise a packed
+ * copy in memory of the base, valid until the next call for this module. *data is NULL if the payload is empty.
  * STRATA_ERR_ARG, STRATA_ERR_NOMEM, or the error of packing. */
 ST_API int st_btl_flatten(struct st_btl *btl, const struct st_payload *payload, const void **data);
 
-/* What is known of the way to an endpoint's peer. */
+/* The facts about the path to an endpoint's peer. */
 static inline struct st_btl_facts st_btl_facts_of(const struct st_btl_endpoint *ep)
 {
     struct st_btl_facts facts = ep->btl->facts;
@@ -230,7 +230,7 @@ static inline struct st_btl_facts st_btl_facts_of(const struct st_btl_endpoint *
     return facts;
 }
 
-/* Hands an arrived fragment to its owner. */
+/* Delivers an arrived fragment to its client. */
 static inline void st_btl_deliver(struct st_btl *btl, enum st_am am, const struct st_frag *frag)
 {
     btl->am[am].fn(btl->am[am].arg, frag);
