@@ -32,24 +32,25 @@ struct st_bml_peer {
 #pragma GCC diagnostic pop
 
 struct st_bml;
-/* What a bml does. */
+/* Operations of a bml. */
 struct st_bml_ops {
-    /* Finds or makes the peer: connects the chosen BTLs. STRATA_ERR_UNREACHABLE with one error line that names rank,
-     * host and, per BTL, the reason. */
+    /* Finds or makes the peer: connects the selected BTLs. STRATA_ERR_UNREACHABLE: one error line names rank, host and
+     * the reason of each BTL. */
     int (*peer)(struct st_bml *bml, int rank, struct st_bml_peer **out);
-    /* The peer if it has been spoken to, else NULL. */
+    /* Returns the peer if there has been contact, else NULL. */
     struct st_bml_peer *(*lookup)(struct st_bml *bml, int rank);
-    /* The lowest rank >= from that lookup finds, or -1: the ranks that exist may be few among many. */
+    /* Returns the lowest rank >= from that lookup finds, or -1: few ranks of a large world may have contact. */
     int (*next)(struct st_bml *bml, int from);
-    /* Weighs the other paths anew without one that failed, whose endpoint stays; STRATA_ERR_PEER when it was the last.
+    /* Gives the weight of a failed path to the other paths; its endpoint remains. STRATA_ERR_PEER: it was the last
+     * path.
      */
     int (*path_failed)(struct st_bml *bml, struct st_bml_peer *peer, struct st_btl_endpoint *ep);
-    /* Connects a path that failed anew, as paths[i].ep; its weight stays 0. STRATA_ERR_AGAIN or STRATA_ERR_UNREACHABLE:
-     * not yet; STRATA_ERR_PEER: never; paths[i].ep is as dead as before. */
+    /* Reconnects a failed path, as paths[i].ep; its weight stays 0. STRATA_ERR_AGAIN or STRATA_ERR_UNREACHABLE: not
+     * yet; STRATA_ERR_PEER: never; after an error paths[i].ep is still unusable. */
     int (*path_retry)(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i);
-    /* The path works again: it gets its weight. */
+    /* The path works again: it regains its weight. */
     void (*path_works)(struct st_bml *bml, struct st_bml_peer *peer, uint32_t i);
-    /* Memory of peers and tables. */
+    /* Reports the memory of peers and tables. */
     void (*mem_report)(struct st_bml *bml, st_mem_line_fn line, void *arg);
     void (*close)(struct st_bml *bml); /* disconnects all peers */
 };
@@ -57,7 +58,7 @@ struct st_bml_ops {
 /* First member of a bml's own struct. */
 struct st_bml {
     const struct st_bml_ops *ops; /* the component's */
-    strata_t *context;            /* that it belongs to */
+    strata_t *context;            /* to which it belongs */
     struct st_btl **btls;         /* all modules open in the context, as the btl base selected them */
     size_t n_btls;                /* entries of btls */
 };

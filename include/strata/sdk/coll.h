@@ -1,5 +1,5 @@
 /* Contract of the coll framework: collective operations over a communicator. Each component that opens has one module
- * per context; an operation is started by the first in priority that does it. */
+ * per context; the first module in priority that supports an operation starts it. */
 #ifndef STRATA_SDK_COLL_H
 #define STRATA_SDK_COLL_H
 
@@ -30,7 +30,7 @@ struct st_coll_group {
     strata_comm_t *comm;   /* whose it is */
     const int *local;      /* job ranks of the own group of an intercommunicator, else NULL */
     int n_local;           /* how many; else 0 */
-    ST_ATOMIC(int) failed; /* number of the member that failed first, as far as is known here; -1: none. Stays */
+    ST_ATOMIC(int) failed; /* number of the member that failed first, as far as this process knows; -1: none. Final */
 };
 
 /* Job rank of a member. */
@@ -48,37 +48,37 @@ static inline int st_coll_self(const struct st_coll_group *group)
     return group->n_local ? group->comm->size + group->comm->rank : group->comm->rank;
 }
 
-/* First member of what a component keeps for a communicator. */
+/* First member of a component's data for a communicator. */
 struct st_coll_slot {
-    struct st_coll *coll;        /* whose it is */
+    struct st_coll *coll;        /* the module */
     struct st_coll_group *group; /* the communicator */
 };
 
-/* Operations of a module. What may be NULL is said at each. */
+/* Operations of a module. Each op states whether it may be NULL. */
 struct st_coll_ops {
-    bool inter; /* intercommunicators, too: otherwise the module has no slot of them */
-    /* Makes the slot of a communicator: at its first collective. Local; with the worker's lock held. */
+    bool inter; /* supports intercommunicators; otherwise the module gets no slots of them */
+    /* Makes the slot of a communicator, at its first collective. Local; with the worker's lock held. */
     int (*attach)(struct st_coll *coll, struct st_coll_group *group, struct st_coll_slot **out);
     /* Frees a slot; no request of it is left. Without the lock. */
     void (*detach)(struct st_coll_slot *slot);
-    /* A communicator with that id has been created here; its slot comes at its first collective. The id may have been
-     * that of another, which all members have freed. With the worker's lock held. May be NULL. */
+    /* A communicator with that id has been created here; its slot is made at its first collective. The id may be that
+     * of an earlier communicator, which all members have freed. With the worker's lock held. May be NULL. */
     void (*created)(struct st_coll *coll, uint32_t comm);
-    /* One has been freed here, also if it never had a slot: what is kept of others' messages about it is of no use.
-     * With the worker's lock held. May be NULL. */
+    /* A communicator has been freed here, also if it never had a slot: the module drops messages that it keeps for the
+     * communicator. With the worker's lock held. May be NULL. */
     void (*freed)(struct st_coll *coll, uint32_t comm);
     /* Starts a collective whose arguments have been checked. Any thread, without the lock. STRATA_ERR_UNSUPPORTED: the
-     * next component in priority does it; decided by what is the same at all members. In a group that has failed it
-     * gives a request that ends with STRATA_ERR_PEER. */
+     * next component in priority starts it; this must depend only on properties that are the same at all members. In a
+     * group that has failed, start returns a request that ends with STRATA_ERR_PEER. */
     int (*start)(struct st_coll_slot *slot, const strata_coll_t *c, strata_coll_request_t **out);
-    /* group->failed has been set, and the tags of collectives are revoked: operations under way end with
-     * STRATA_ERR_PEER once nothing of theirs moves. With the lock held. May be NULL. */
+    /* group->failed has been set, and the tags of collectives are revoked. Pending operations end with STRATA_ERR_PEER
+     * as soon as none of their transfers is in flight. With the lock held. May be NULL. */
     void (*failed)(struct st_coll_slot *slot);
     /* An active message of ST_AM_COLL that begins with a byte >= ST_COLL_OWN. As st_client.deliver. May be NULL. */
     void (*deliver)(struct st_coll *coll, const struct st_frag *frag);
     /* As st_client.notified. May be NULL. */
     void (*notified)(struct st_coll *coll, int rank, uint32_t notice);
-    /* As st_client.attend, while st_coll_attend asks for it. May be NULL. */
+    /* As st_client.attend, while st_coll_attend requests it. May be NULL. */
     int (*attend)(struct st_coll *coll);
     /* As st_client.outside, after each st_worker_news. May be NULL. */
     void (*outside)(struct st_coll *coll);
@@ -96,27 +96,27 @@ struct st_coll_ops {
 /* First member of a module's own struct. */
 struct st_coll {
     const struct st_coll_ops *ops; /* the component's */
-    strata_t *context;             /* that it belongs to */
+    strata_t *context;             /* to which it belongs */
     bool asks;                     /* st_coll_attend */
 };
 
-/* A member of the group (its number) has failed as far as this process can tell: collectives of the group end here and,
- * by a message to each member that there is contact with, there. The first member stays. Without the lock. */
+/* Reports that a member of the group (its number) has failed: collectives of the group end here and, by a message to
+ * each member with contact, there. Only the first member that fails is recorded. Without the lock. */
 ST_API void st_coll_member_failed(struct st_coll_group *group, int rank);
 /* The same with the lock. */
 ST_API void st_coll_member_failed_locked(struct st_coll_group *group, int rank);
 
-/* Whether the module's `attend` is called in each round of progress from now on, and nobody sleeps for long. With the
- * lock held. */
+/* Sets whether the module's `attend` is called in each round of progress from now on; no thread then sleeps for long.
+ * With the lock held. */
 ST_API void st_coll_attend(struct st_coll *coll, bool asks);
 
-/* Starts a collective in the components behind the slot's own in priority, in the communicator's order: as a start of
- * the caller's that answered STRATA_ERR_UNSUPPORTED, but the request is the component's own. Without the lock. */
+/* Starts a collective in the components of lower priority than the slot's own, in the communicator's order: as if the
+ * component's start had returned STRATA_ERR_UNSUPPORTED, but the request belongs to the component. Without the lock. */
 ST_API int st_coll_start_below(struct st_coll_slot *slot, const strata_coll_t *c, strata_coll_request_t **out);
 
 /* The table that a coll component's `ops` points to. */
 struct st_coll_component_ops {
-    /* Makes the module: when the first collective is started here, or a message of ST_AM_COLL comes, with the worker's
+    /* Makes the module: at the first collective started here, or at the first message of ST_AM_COLL, with the worker's
      * lock held. The framework is the worker's client for ST_AM_COLL. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_worker *worker,
                 struct st_coll **out);

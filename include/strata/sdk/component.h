@@ -19,7 +19,7 @@ extern "C" {
 #define ST_COMPONENT_MAGIC 0x5354524154413031ull /* "STRATA01" */
 #define ST_ABI_VERSION     5u                    /* raised by every incompatible change below sdk/ */
 
-/* Marks what libstrata offers to plugins, and the one symbol that a plugin exports. */
+/* Marks functions that libstrata exports for plugins, and the one symbol that a plugin exports. */
 #define ST_API STRATA_API
 /* Declares and begins the definition of a component: ST_COMPONENT(btl, sm) = {...}; At file scope, in C++ as well. */
 #ifdef __cplusplus
@@ -70,7 +70,7 @@ enum st_param_source {
 
 /* ---- help texts ------------------------------------------------------------------------------------------ */
 
-/* A message for users, kept beside the component: what is wrong, where, what to do. `text` is a printf format. */
+/* A message for users, kept beside the component: the error, its place, and the remedy. */
 struct st_help_topic {
     const char *topic; /* for st_help */
     const char *text;  /* printf format */
@@ -78,8 +78,8 @@ struct st_help_topic {
 
 /* ---- counters -------------------------------------------------------------------------------------------- */
 
-/* One row per counter, in the file that counts. Its full name is framework_component_name, like a parameter's, and it
- * is found by it in strata_counters, strata-info --counters and the performance variables of an embedding MPI. */
+/* One row per counter, in the file that counts. Its full name is framework_component_name, like a parameter's. Under
+ * this name strata_counters, strata-info --counters and the performance variables of an embedding MPI show it. */
 struct st_counter {
     const char *name;           /* without the framework and component */
     const char *unit;           /* of the value: "messages", "bytes", ... */
@@ -157,43 +157,44 @@ ST_API void st_log(const strata_t *s, enum st_log_level level, const char *compo
 /* Shows topic `topic` of `c`'s help texts, filled in from the arguments, as an error. */
 ST_API void st_help(const strata_t *s, const struct st_component *c, const char *topic, ...);
 
-/* Formats a reason why a component cannot be used here: kept for strata-info --explain, and printed when the
- * component was asked for by name. Call it from open() before returning an error. */
+/* Formats the reason why a component cannot be used here: kept for strata-info --explain, and printed if the user named
+ * the component. Call it from open() before returning an error. */
 ST_API void st_reject(strata_t *s, const struct st_component *c, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* True when the user's list names the component, as in --mca btl tcp,self: it is then wanted where it would otherwise
- * have nothing to do. False without a context's component system, as in a unit test. */
+/* True if the user's list names the component, as in --mca btl tcp,self: it then opens also where it would otherwise
+ * have no task. False without a context's component system, as in a unit test. */
 ST_API bool st_asked_by_name(const strata_t *s, const struct st_component *c);
 
-/* Writes "name: reason; name: reason" about the components of a framework that could not be used in this context, for
- * an error that has to say why nothing is left. An empty string when there are none. */
+/* Writes "name: reason; name: reason" for the components of a framework that could not be used in this context, for an
+ * error message when no component is left. An empty string: there are none. */
 ST_API void st_rejected(const strata_t *s, const char *framework, char *text, size_t size);
 
-/* Something that counts, usually a module: a member of its own struct, from st_counters_add to st_counters_remove. */
+/* A source of counters, usually a module: a member of its own struct, used from st_counters_add to st_counters_remove.
+ */
 struct st_counting {
     const struct st_component *component; /* whose rows of counters these are */
-    /* Adds the values as they are now to value[], which is in the order of the rows. Called with the context's lock
-     * held, like mem_report; what several modules of a component add is one value. */
+    /* Adds the current values to value[], in the order of the rows. Called with the context's lock held, like
+     * mem_report; the values of several modules of a component are added up. */
     void (*count)(const struct st_counting *counting, uint64_t *value);
     struct st_counting *next; /* the base's */
 };
 
-/* From now on strata_counters shows what `counting` counts. From inside a component's open. */
+/* Registers a source of counters for strata_counters. From inside a component's open. */
 ST_API void st_counters_add(strata_t *s, struct st_counting *counting);
-/* Undoes it, in a module's close or when its open fails; nothing happens when it has not been added. */
+/* Removes the source, in a module's close or when its open fails; no effect if it has not been added. */
 ST_API void st_counters_remove(strata_t *s, struct st_counting *counting);
 
 /* The context's facts, for components. */
 ST_API bool st_thread_multiple(const strata_t *s);
 
-/* The parameter mca_base_tune: how protocols are chosen where no parameter says. */
+/* The parameter mca_base_tune: selection of protocols where no parameter sets them. */
 enum st_tune {
     ST_TUNE_OFF,   /* by fixed sizes: transports measure nothing */
-    ST_TUNE_FACTS, /* by what transports measure */
+    ST_TUNE_FACTS, /* by measurements of the transports */
     ST_TUNE_ONLINE /* the same, then by the times of real messages */
 };
-/* What the context's user chose; ST_TUNE_FACTS when nothing was said. */
+/* The value of mca_base_tune; ST_TUNE_FACTS by default. */
 ST_API enum st_tune st_tuning(const strata_t *s);
 struct st_rte;
 ST_API struct st_rte *st_rte(const strata_t *s); /* never NULL after the rte framework is selected */
