@@ -1,10 +1,11 @@
-/* Channels in C++17: owners of ends and messages (strata/channel.h), header only. Ends and messages can be moved
- * and not copied. A status that is no success is thrown as strata_cxx::channel_error. A receiver or set outlives what
- * it has handed out.
+/* Channels in C++17: classes that own ends and messages (strata/channel.h), header only. Ends and messages can be
+ * moved, but not copied. Every error status is thrown as strata_cxx::channel_error. A receiver or set must outlive the
+ * messages that it has returned.
  *
- * Destructors close and swallow errors; call close() to see them. Closing a sender waits until the receiver has
- * released all. A sender that an exception destroys is aborted instead: it waits for nobody, and the receiver gets
- * STRATA_ERR_PEER behind what has arrived. Declare receivers behind senders, so that they close first. */
+ * Destructors close the end and discard errors; call close() to see them. Closing a sender waits until the receiver has
+ * released all messages. A sender that is destroyed by an exception is aborted instead: it does not wait, and the
+ * receiver gets STRATA_ERR_PEER after the messages that have arrived. Declare receivers behind senders, so that they
+ * close first. */
 #ifndef STRATA_CHANNEL_HPP
 #define STRATA_CHANNEL_HPP
 
@@ -22,7 +23,7 @@ namespace strata_cxx
 
 namespace detail
 {
-/* A handle with one owner. Abort: in place of Close when an exception destroys it. */
+/* A handle with one owner. Abort is called instead of Close when an exception destroys it. */
 template <class T, int (*Close)(T *), int (*Abort)(T *) = Close> class owner
 {
   public:
@@ -59,12 +60,12 @@ class channel_sender
         check(strata_channel_open_send(s, rank, name.c_str(), &at), "strata_channel_open_send");
         end_ = owner_t(at);
     }
-    /* Copies `size` bytes; waits for room. */
+    /* Sends a copy of `size` bytes; waits for room. */
     void send(const void *data, std::size_t size)
     {
         check(strata_channel_send(end_.get(), data, size, STRATA_CHANNEL_FOREVER), "strata_channel_send");
     }
-    /* An object without pointers. */
+    /* Sends the bytes of an object without pointers. */
     template <class T> void send(const T &value)
     {
         static_assert(std::is_trivially_copyable<T>::value, "its bytes are sent");
@@ -79,9 +80,10 @@ class channel_sender
         check(strata_channel_commit(end_.get(), size), "strata_channel_commit");
     }
     void flush() { check(strata_channel_flush(end_.get()), "strata_channel_flush"); }
-    /* Ends the stream; does not wait until the receiver has taken it. */
+    /* Ends the stream; does not wait until the receiver has taken it. close() follows. */
     void end() { check(strata_channel_end(end_.get(), STRATA_CHANNEL_FOREVER), "strata_channel_end"); }
-    /* Ends it; whether the receiver has released all within the limit, in milliseconds: then close does not wait. */
+    /* Ends the stream. True: the receiver has released all messages within the limit in milliseconds, so that close
+     * does not wait. */
     bool finish(int64_t limit_ms)
     {
         int rc = strata_channel_finish(end_.get(), limit_ms);
@@ -90,9 +92,10 @@ class channel_sender
         check(rc, "strata_channel_finish");
         return true;
     }
-    /* Ends it and waits until the receiver has released all. */
+    /* Ends the stream, waits until the receiver has released all messages, and frees the end. */
     void close() { check(end_.close(), "strata_channel_close_send"); }
-    /* Gives the stream up without waiting for the receiver, which gets STRATA_ERR_PEER behind what has arrived. */
+    /* Abandons the stream without waiting for the receiver, which gets the messages that have arrived, then
+     * STRATA_ERR_PEER. */
     void abort() noexcept { (void)end_.abort(); }
     strata_channel_sender_t *handle() const noexcept { return end_.get(); }
 
@@ -103,11 +106,12 @@ class channel_sender
     int rank_ = -1;
 };
 
-/* A message where it landed; released when it goes. Messages of a channel may go in any order. */
+/* A message in the memory where it landed; the destructor releases it. Messages of a channel may be released in any
+ * order. */
 class channel_message
 {
   public:
-    /* n_out: messages of a set's end that are not released yet, or nullptr. */
+    /* n_out: counter of messages of a set's end that are not released yet, or nullptr. */
     channel_message(strata_channel_receiver_t *from, const strata_channel_view_t &view, unsigned *n_out = nullptr)
         : from_(from), view_(view), n_out_(n_out)
     {
@@ -135,9 +139,9 @@ class channel_message
             --*n_out_;
     }
     std::size_t size() const noexcept { return view_.first_len + view_.second_len; }
-    /* One part or two. */
+    /* The message as one part, or as two where the ring wraps. */
     const strata_channel_view_t &view() const noexcept { return view_; }
-    /* Copies size() bytes. */
+    /* Copies size() bytes to `to`. */
     void copy(void *to) const noexcept
     {
         if (view_.first_len)
@@ -145,7 +149,7 @@ class channel_message
         if (view_.second_len)
             std::memcpy(static_cast<char *>(to) + view_.first_len, view_.second, view_.second_len);
     }
-    /* An object without pointers. Throws STRATA_ERR_TRUNCATE when the message has another size. */
+    /* Returns the message as an object without pointers. Throws STRATA_ERR_TRUNCATE if the size differs. */
     template <class T> T as() const
     {
         static_assert(std::is_trivially_copyable<T>::value, "its bytes were sent");
@@ -173,7 +177,7 @@ class channel_receiver
         detail::check(strata_channel_open_recv(s, rank, name.c_str(), ring, &at), "strata_channel_open_recv", rank);
         end_ = owner_t(at);
     }
-    /* The next message; nothing when the stream has ended. */
+    /* Waits for the next message; nullopt when the stream has ended. */
     std::optional<channel_message> next()
     {
         strata_channel_view_t view;
@@ -182,7 +186,7 @@ class channel_receiver
             return std::nullopt;
         return channel_message(end_.get(), view);
     }
-    /* The next object. */
+    /* The same as an object; see channel_message::as. */
     template <class T> std::optional<T> take()
     {
         std::optional<channel_message> message = next();

@@ -12,7 +12,7 @@
 namespace strata_cxx
 {
 
-/* A call's status, by name, and whose channel it is about. */
+/* The error status of a call; what() names the call and the channel. */
 class channel_error : public std::runtime_error
 {
   public:
@@ -23,7 +23,7 @@ class channel_error : public std::runtime_error
     {
     }
     int status() const noexcept { return status_; }
-    /* The rank of the other end; from a set the id that the end was added with. -1: the error is about none. */
+    /* The rank of the other end; for an end of a set, the id given to channel_set::add. -1: no end is concerned. */
     int id() const noexcept { return id_; }
 
   private:
@@ -32,7 +32,7 @@ class channel_error : public std::runtime_error
 
 namespace detail
 {
-/* The status itself when it is no error. */
+/* Returns the status if it is no error; throws otherwise. */
 inline int check(int rc, const char *call, int id = -1)
 {
     if (rc < 0)
@@ -40,7 +40,7 @@ inline int check(int rc, const char *call, int id = -1)
     return rc;
 }
 
-/* Makes several calls though some may throw; raise throws the first error. */
+/* Makes several calls, also after one has thrown; raise throws the first error. */
 class first_error
 {
   public:

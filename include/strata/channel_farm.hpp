@@ -1,5 +1,5 @@
-/* A farm on demand in C++17, header only. Emitter and workers name it; its channels' names begin with that, and end in
- * '>' for tasks and '<' for demands. */
+/* A farm on demand in C++17, header only. Emitter and workers open it by the same name, of at most 30 bytes. Its
+ * channels have that name, followed by '>' for tasks and '<' for demands. */
 #ifndef STRATA_CHANNEL_FARM_HPP
 #define STRATA_CHANNEL_FARM_HPP
 
@@ -8,10 +8,10 @@
 namespace strata_cxx
 {
 
-/* The emitter of a farm on demand: a task goes to a worker that has asked for one, so that a slow worker gets fewer.
+/* The emitter of a farm on demand: a task goes to a worker that has requested one, so that a slow worker gets fewer.
  *
- * The loss of a worker is thrown once, with its rank as the error's id, by the send or close that notices it. That send
- * has sent nothing; the tasks whose rank it was and whose results have not come can be sent again, then close. */
+ * The loss of a worker is thrown once, with its rank as the error's id, by the send or close that detects it. That send
+ * has sent nothing. The program can send the tasks of that worker without a result again, then close. */
 class channel_farm
 {
   public:
@@ -21,7 +21,7 @@ class channel_farm
         for (int rank : ranks)
             tasks_.emplace(rank, channel_sender(s, rank, name + ">"));
     }
-    /* Waits for a worker that asks; its rank. */
+    /* Waits for a request, sends the task to that worker, and returns its rank. */
     int send(const void *data, std::size_t size)
     {
         for (;;) {
@@ -46,7 +46,7 @@ class channel_farm
         static_assert(std::is_trivially_copyable<T>::value, "its bytes are sent");
         return send(&value, sizeof(value));
     }
-    /* Ends all streams, then waits until the workers have taken all, those that are left when one is lost. Throws the
+    /* Ends all streams, then waits until the workers have taken all tasks, also if some workers are lost. Throws the
      * first error. */
     void close()
     {
@@ -90,15 +90,15 @@ class channel_farm
 class channel_worker
 {
   public:
-    /* `ahead`: tasks that it has asked for when it waits for one; 1: it asks for the next when it has done the last. */
+    /* `ahead`: number of tasks requested in advance; 1: the worker requests the next task after the last one. */
     channel_worker(strata_t *s, int emitter, const std::string &name, unsigned ahead = 1, std::size_t ring = 0)
         : demands_(s, emitter, name + "<"), tasks_(s, emitter, name + ">", ring)
     {
         for (unsigned i = 0; i < ahead; i++)
             ask();
     }
-    /* The next task, for which another is asked; nothing when there are no more. Release the task before the next. When
-     * the emitter is gone, the tasks that have come are given out before the error. */
+    /* Waits for the next task, after a request for another; nullopt when there are no more. Release the task before the
+     * next call. If the emitter is lost, the tasks that have arrived are returned before the error. */
     std::optional<channel_message> next()
     {
         if (!first_)

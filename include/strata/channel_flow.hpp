@@ -1,9 +1,9 @@
 /* Nodes of a flow graph of oneTBB whose edges cross processes, C++17, header only: a source takes messages from
  * channels, a sink sends them. The only header of Strata that needs oneTBB.
  *
- * A source holds a thread of its arena while it waits for a message. An arena needs a thread for each source of its
- * graphs and one more: see tbb::global_control and tbb::task_arena. Two nodes of one process are used by two threads:
- * initialise with STRATA_THREAD_MULTIPLE. What a channel throws comes out of graph::wait_for_all. */
+ * A source occupies a thread of its arena while it waits for a message. An arena needs one thread for each source of
+ * its graphs and one more: see tbb::global_control and tbb::task_arena. Several threads use the nodes of a process:
+ * initialise Strata with STRATA_THREAD_MULTIPLE. graph::wait_for_all throws the errors of channels. */
 #ifndef STRATA_CHANNEL_FLOW_HPP
 #define STRATA_CHANNEL_FLOW_HPP
 
@@ -17,13 +17,13 @@
 namespace strata_cxx
 {
 
-/* How an object becomes a message and comes back: its bytes. Specialise it for types that own memory. */
+/* Converts an object to a message and back, by its bytes. Specialise it for types that own memory. */
 template <class T> struct channel_codec {
     static void send(channel_sender &to, const T &value) { to.send(value); }
     static T decode(const channel_message &message) { return message.as<T>(); }
 };
 
-/* A vector of objects without pointers: its elements. */
+/* For a vector of objects without pointers: the message has its elements. */
 template <class T> struct channel_codec<std::vector<T>> {
     static_assert(std::is_trivially_copyable<T>::value, "its elements' bytes are sent");
     static void send(channel_sender &to, const std::vector<T> &value)
@@ -40,9 +40,9 @@ template <class T> struct channel_codec<std::vector<T>> {
     }
 };
 
-/* An input_node that gives what comes from one rank, or from any of several; idle until activate(), finished when all
- * streams have ended. A message leaves its ring when the graph takes it: a graph that is behind holds its senders back
- * by their credits, and nothing is queued here. */
+/* An input_node that produces the messages of one rank, or of any of several; idle until activate(), finished when all
+ * streams have ended. A message stays in its ring until the graph takes it: a slow graph delays its senders by their
+ * credits, and nothing is queued here. */
 template <class T> class channel_source : public tbb::flow::input_node<T>
 {
   public:
@@ -83,7 +83,7 @@ template <class T> class channel_source : public tbb::flow::input_node<T>
     }
 };
 
-/* A serial function_node that sends what it is given: to one rank, or to several in turn. A message leaves at once. */
+/* A serial function_node that sends its input to one rank, or to several in turn. A message leaves at once. */
 template <class T> class channel_sink : public tbb::flow::function_node<T>
 {
   public:
@@ -100,7 +100,8 @@ template <class T> class channel_sink : public tbb::flow::function_node<T>
     {
         detail::to_all(to_->to, [](channel_sender &to) { to.end(); });
     }
-    /* Ends all streams, and waits until all has been taken. Both serve all receivers though one is lost. */
+    /* Ends all streams, and waits until the receivers have taken all messages. end and close serve the other receivers
+     * if one is lost. */
     void close() { detail::close_all(to_->to); }
 
   private:

@@ -1,5 +1,5 @@
 /* Patterns of channels in C++17, header only: scatter, broadcast, gather from any, farms on demand, all-gather. Both
- * sides of a pattern name it; its channels' names begin with that, and end in '>' for tasks and '<' for demands. */
+ * sides of a pattern open it by the same name. */
 #ifndef STRATA_CHANNEL_PATTERNS_HPP
 #define STRATA_CHANNEL_PATTERNS_HPP
 
@@ -29,7 +29,7 @@ inline void close_all(std::vector<channel_sender> &all)
 }
 } // namespace detail
 
-/* One sender, many receivers, each of which has a plain channel_receiver of that name. */
+/* Sends to many receivers, each with a channel_receiver of that name. */
 class channel_scatter
 {
   public:
@@ -38,24 +38,25 @@ class channel_scatter
         for (int rank : ranks)
             to_.emplace_back(s, rank, name);
     }
-    /* To each in turn, whether or not it has room: a slow one holds the others up, for which see channel_farm. */
+    /* Sends to each receiver in turn, waiting for room: a slow one delays the others; channel_farm avoids this. */
     void send(const void *data, std::size_t size) { to_[turn_++ % to_.size()].send(data, size); }
-    /* Equal keys go to the same receiver. */
+    /* Sends to the receiver that belongs to the key: equal keys, same receiver. */
     void send_by_key(std::uint64_t key, const void *data, std::size_t size)
     {
         to_[static_cast<std::size_t>(key % to_.size())].send(data, size);
     }
-    /* To all. The following calls, too, serve all other receivers when one is lost, and then throw the first error. */
+    /* Sends to all. This and the following calls serve the other receivers if one is lost, then throw the first error.
+     */
     void broadcast(const void *data, std::size_t size)
     {
         detail::to_all(to_, [&](channel_sender &to) { to.send(data, size); });
     }
-    /* Ends all streams without waiting for the receivers, whose answers can be taken before close. */
+    /* Ends all streams without waiting for the receivers, so that their answers can be received before close. */
     void end()
     {
         detail::to_all(to_, [](channel_sender &to) { to.end(); });
     }
-    /* Ends all streams first, then waits until all has been taken. */
+    /* Ends all streams first, then waits until the receivers have taken all messages. */
     void close() { detail::close_all(to_); }
 
   private:
@@ -63,11 +64,11 @@ class channel_scatter
     std::size_t turn_ = 0;
 };
 
-/* Each of the ranks tells all others a value, again and again. */
+/* Repeated exchange of one value between all ranks of a list. */
 template <class T> class channel_all_gather
 {
   public:
-    /* `ranks`: the same everywhere, this one included. */
+    /* `ranks`: the same list on all of them, including this rank. */
     channel_all_gather(strata_t *s, const std::vector<int> &ranks, const std::string &name)
     {
         for (int rank : ranks)
@@ -75,7 +76,7 @@ template <class T> class channel_all_gather
         for (int rank : ranks)
             to_.emplace_back(s, rank, name);
     }
-    /* The values of all, in the order of the ranks. */
+    /* Sends `mine` to all, and returns the values of all in the order of the list. */
     std::vector<T> exchange(const T &mine)
     {
         std::vector<T> all;

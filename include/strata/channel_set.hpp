@@ -11,7 +11,7 @@
 namespace strata_cxx
 {
 
-/* Messages from any of many receiving ends, which it owns. */
+/* A set that owns receiving ends and returns messages from any of them. */
 class channel_set
 {
   public:
@@ -25,15 +25,16 @@ class channel_set
     channel_set(channel_set &&) = default;
     channel_set(const channel_set &) = delete;
     channel_set &operator=(const channel_set &) = delete;
-    /* Takes the end over; messages from it are named by `id`. */
+    /* Takes ownership of the end; next() returns `id` with its messages. */
     void add(channel_receiver &&end, int id)
     {
         detail::check(strata_channel_set_add(set_.get(), end.handle()), "strata_channel_set_add");
         strata_channel_receiver_t *key = end.handle();
         ends_.emplace(key, entry{std::move(end), id, 0});
     }
-    /* The next message of any, all that have one taking turns; nothing when all streams have ended. The error of one
-     * end is thrown once, with its id; the next call goes on with the others. */
+    /* Waits for the next message of any end, and returns it with the end's id; ends with messages take turns. nullopt
+     * when all streams have ended. The error of one end is thrown once, with its id; the next call continues with the
+     * others. */
     std::optional<std::pair<int, channel_message>> next()
     {
         for (;;) {
@@ -55,7 +56,7 @@ class channel_set
             detail::check(rc, "strata_channel_peek", id);
         }
     }
-    /* Ends that are open. */
+    /* Number of open ends. */
     std::size_t size() const noexcept { return ends_.size(); }
 
   private:
@@ -75,7 +76,8 @@ class channel_set
     std::unordered_map<strata_channel_receiver_t *, entry> ends_, over_; /* behind set_: closed first */
 };
 
-/* Many senders, each of which has a plain channel_sender of that name; messages are named by the sender's rank. */
+/* Receives from many senders, each with a channel_sender of that name; next() returns the sender's rank with each
+ * message. */
 class channel_gather
 {
   public:
