@@ -1,8 +1,7 @@
 /* Contract of the mpool framework: source of the memory used by devices.
  *
- * One pool per context serves all transports of it, and strata_mem_alloc. It hands out whole pages of their own:
- * registered pages may be missing in a child after fork, or stay the parent's while the child has copies, so nothing
- * else may lie on them.
+ * One pool per context serves all its transports, and strata_mem_alloc. It returns whole pages that hold nothing else:
+ * registered pages may be missing in a child after fork, or remain the parent's while the child gets copies.
  *
  * Threads. All ops are called with the context's lock held, as a BTL's are (btl.h), or while the context is made or
  * taken down. */
@@ -16,27 +15,27 @@ extern "C" {
 #endif
 
 struct st_mpool;
-/* What a pool does. All must be there. */
+/* Operations of a pool; none may be NULL. */
 struct st_mpool_ops {
-    /* At least `len` > 0 bytes that read as zero, on a page boundary, private to the process; *got says how many there
-     * are: whole pages. NULL: no memory. */
+    /* Returns at least `len` > 0 zeroed bytes on a page boundary, private to the process; *got is their number: whole
+     * pages. NULL: no memory. */
     void *(*alloc)(struct st_mpool *pool, size_t len, size_t *got);
-    /* Gives back what alloc gave; no registration of it is left. */
+    /* Frees memory of alloc; the caller has undone all its registrations. */
     void (*free)(struct st_mpool *pool, void *memory, size_t got);
-    /* The same of memory that peers may map, for rings that they write: see st_shared_alloc, of which a pool's own is
-     * made. What users get (strata_mem_alloc) stays private. */
+    /* Allocates memory that peers may map, for rings that they write; a pool uses st_shared_alloc for it. Memory for
+     * programs (strata_mem_alloc) stays private. */
     int (*alloc_shared)(struct st_mpool *pool, size_t len, struct st_shared_piece *out);
-    /* Gives back what alloc_shared gave; no registration of it is left. */
+    /* Frees memory of alloc_shared; the caller has undone all its registrations. */
     void (*free_shared)(struct st_mpool *pool, const struct st_shared_piece *piece);
-    /* Where memory of alloc_shared lies in its file (st_shared_find). False: it is other memory. */
+    /* Finds the place of memory of alloc_shared in its file (st_shared_find). False: other memory. */
     bool (*find_shared)(struct st_mpool *pool, const void *memory, size_t len, struct st_shared_piece *out);
-    void (*close)(struct st_mpool *pool); /* everything has been given back */
+    void (*close)(struct st_mpool *pool); /* all memory has been freed */
 };
 
 /* First member of a pool's own struct. */
 struct st_mpool {
     const struct st_mpool_ops *ops; /* the component's */
-    strata_t *context;              /* that it belongs to */
+    strata_t *context;              /* to which it belongs */
     size_t page;                    /* bytes of the smallest page, a power of two */
 };
 

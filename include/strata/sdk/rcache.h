@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* What a registration permits beyond reading by this process' own device. */
+/* Access that a registration permits beyond reading by this process's own device. */
 enum {
     ST_RCACHE_LOCAL_WRITE = 1u << 0,  /* the own device writes: receive, get */
     ST_RCACHE_REMOTE_READ = 1u << 1,  /* peers get */
@@ -39,94 +39,95 @@ enum {
  * before attach and constant. */
 struct st_rcache_client {
     const char *name; /* for reports: "btl_openib mlx5_0" */
-    /* Registers [base, base + len), whole pages, with at least *access. STRATA_OK with *handle set, and *access what it
-     * was made with: what may be written as well as read is best made so at once, for whoever writes to it next;
-     * STRATA_ERR_NOMEM: a limit is reached, worth another try when others have been unmade; any other error is passed
-     * to the caller of get as it is. */
+    /* Registers [base, base + len), whole pages, with at least *access. STRATA_OK: *handle is set, and *access is the
+     * access of the registration. Register writable memory for writing at once, because a later get may need it.
+     * STRATA_ERR_NOMEM: a limit is reached; the cache retries after it has undone other registrations. Any other error
+     * is passed to the caller of get unchanged. */
     int (*make)(struct st_rcache_client *client, void *base, size_t len, uint32_t *access, void **handle);
-    /* Undoes one make. The pages may be unmapped already, or others be mapped there. */
+    /* Undoes one make. The pages may be unmapped already, and other pages mapped there. */
     void (*unmake)(struct st_rcache_client *client, void *handle);
-    void *own; /* the cache's, set by attach */
+    void *own; /* for the cache, set by attach */
 };
 
 /* A registration. First member of the cache's own entry. Read only; valid from get to the matching put. */
 struct st_rcache_entry {
     uintptr_t from;                  /* first byte, on a page boundary */
     uintptr_t to;                    /* behind the last byte, on a page boundary */
-    void *handle;                    /* what make gave */
-    struct st_rcache_client *client; /* whose it is */
-    uint32_t access;                 /* ST_RCACHE_* bits it was made with */
-    uint32_t refs;                   /* gets without their put */
+    void *handle;                    /* from make */
+    struct st_rcache_client *client; /* that registered it */
+    uint32_t access;                 /* ST_RCACHE_* bits of the registration */
+    uint32_t refs;                   /* gets without a put */
 };
 
-/* What a cache has done so far, and what it holds. */
+/* Counters and contents of a cache. */
 struct st_rcache_counters {
-    uint64_t hits;          /* gets that an existing registration served */
-    uint64_t misses;        /* gets that had to register, whether it worked or not */
-    uint64_t evictions;     /* idle registrations undone to keep to a cap, or because make was out of memory */
-    uint64_t invalidations; /* registrations taken out because their memory went away */
-    uint64_t ranges;        /* ranges applied to make those; ranges that cannot concern the cache are not counted */
-    uint64_t overflows;     /* times that ranges were lost, and everything was taken out instead */
+    uint64_t hits;          /* gets served by an existing registration */
+    uint64_t misses;        /* gets that had to register, successfully or not */
+    uint64_t evictions;     /* idle registrations undone because of a limit, or because make was out of memory */
+    uint64_t invalidations; /* registrations removed because their memory was unmapped */
+    uint64_t ranges;        /* ranges applied for these; ranges that cannot concern the cache are not counted */
+    uint64_t overflows;     /* times that ranges were lost, and all registrations were removed instead */
     uint64_t entries;       /* registrations now */
-    uint64_t bytes;     /* bytes registered now; what two registrations share counts twice, as it does for the kernel */
-    uint64_t bytes_max; /* the most at any time */
+    uint64_t bytes;     /* bytes registered now; pages of two registrations count twice, as they do for the kernel */
+    uint64_t bytes_max; /* maximum of bytes */
 };
 
 struct st_rcache;
-/* What a cache does. All but before_fork, hold and unhold must be there. */
+/* Operations of a cache. Only before_fork, hold and unhold may be NULL. */
 struct st_rcache_ops {
-    /* Makes a client known. STRATA_OK or STRATA_ERR_NOMEM. */
+    /* Adds a client. STRATA_OK or STRATA_ERR_NOMEM. */
     int (*attach)(struct st_rcache *cache, struct st_rcache_client *client);
     /* Undoes all registrations of a client, those in use too: no put for them may follow. */
     void (*detach)(struct st_rcache *cache, struct st_rcache_client *client);
 
-    /* A registration of the client that contains [base, base + len), len > 0, with at least `access`; pinned, its count
-     * of references raised, until put. Never one whose memory was reported gone by an invalidate that returned before
-     * this call. Ranges are rounded to whole pages. STRATA_ERR_NOMEM: make was out of memory and there is nothing idle
-     * left to undo; the caller copies through a buffer that is registered already. STRATA_ERR_ARG: len is 0 or the
-     * range wraps around. Else what make returned. Sets *out only on success. */
+    /* Returns a registration of the client that contains [base, base + len), len > 0, with at least `access`. It holds
+     * a reference until put. Its memory was not reported by an invalidate that returned before this call. Ranges are
+     * rounded to whole pages. STRATA_ERR_NOMEM: make was out of memory, and no idle registration is left to undo; the
+     * caller copies through a registered buffer. STRATA_ERR_ARG: len is 0 or the range wraps around. Otherwise the
+     * error of make. Sets *out only on success. */
     int (*get)(struct st_rcache *cache, struct st_rcache_client *client, const void *base, size_t len, uint32_t access,
                struct st_rcache_entry **out);
-    /* Undoes one get. An entry whose memory went away while it was in use is unmade by its last put; other entries may
-     * be kept, or be unmade at once. */
+    /* Undoes one get. If the memory of an entry was unmapped during its use, the last put undoes the registration;
+     * other entries may be kept, or be undone at once. */
     void (*put)(struct st_rcache *cache, struct st_rcache_entry *entry);
 
-    /* The memory [from, to) is about to be unmapped, replaced or discarded: called before the kernel is, so that nobody
-     * can have been given the same addresses again when it returns. See the notes on threads above. The registrations
-     * are taken out by the next get, put, apply or flush. */
+    /* Reports that the memory [from, to) is about to be unmapped, replaced or discarded. Called before the kernel, so
+     * that the same addresses cannot be in use again when it returns. See the notes on threads above. The next get,
+     * put, apply or flush removes the registrations. */
     void (*invalidate)(struct st_rcache *cache, uintptr_t from, uintptr_t to);
-    /* Takes out what was reported by invalidate; a few instructions when there is nothing. get and put do it
-     * themselves: this is for progress, so that dead pages do not stay pinned in a program that does not communicate.
-     */
+    /* Removes the registrations of reported memory; a few instructions if there are none. get and put do so themselves.
+     * Progress calls this op, so that unmapped pages do not stay pinned in a program that does not communicate. */
     void (*apply)(struct st_rcache *cache);
-    /* Undoes all registrations that nobody uses: when another part of the process needs the memory that may be locked.
-     * Number of them. */
+    /* Undoes all idle registrations, for another part of the process that needs lockable memory. Returns their number.
+     */
     size_t (*flush)(struct st_rcache *cache);
-    /* Before a fork, after the report of everything: undoes the registrations that nobody uses, so that the child has
-     * their pages as they are. Called by the thread that forks, with or without the context's lock, while others may be
-     * inside any op: it waits for nobody and then leaves it, and others may wait for it. NULL: nothing is kept. */
+    /* Called before a fork, after an invalidate of all memory: undoes the idle registrations, so that the child gets
+     * their pages. Called by the thread that forks, with or without the context's lock, while other threads may be
+     * inside any op. It does not wait for them: if the cache is in use, it does nothing; other threads may wait for it.
+     * NULL: the cache keeps nothing. */
     void (*before_fork)(struct st_rcache *cache);
 
-    /* From now on until unhold the memory [from, to) is certain to stay: a registration of part of it that is in use
-     * may serve other gets, even in a cache that keeps none. NULL both: such a cache has nothing to gain. */
+    /* States that the memory [from, to) stays mapped until unhold: a registration in use of a part of it may serve
+     * other gets, even in a cache that keeps no registrations. Both NULL: the cache does not use this. */
     void (*hold)(struct st_rcache *cache, uintptr_t from, uintptr_t to);
     /* Undoes one hold, with the same range. */
     void (*unhold)(struct st_rcache *cache, uintptr_t from, uintptr_t to);
 
-    /* The counters as they are now. */
+    /* Returns the current counters. */
     void (*counters)(struct st_rcache *cache, struct st_rcache_counters *out);
-    /* Memory that the cache itself needs; registered memory is its owner's to report. */
+    /* Reports the memory of the cache itself; the owner of registered memory reports it. */
     void (*mem_report)(struct st_rcache *cache, st_mem_line_fn line, void *arg);
-    void (*close)(struct st_rcache *cache); /* after the last detach; nobody calls invalidate any more */
+    void (*close)(struct st_rcache *cache); /* after the last detach and the last invalidate */
 };
 
 /* First member of a cache's own struct. */
 struct st_rcache {
     const struct st_rcache_ops *ops; /* the component's */
-    strata_t *context;               /* that it belongs to */
+    strata_t *context;               /* to which it belongs */
     uintptr_t page;                  /* bytes in a page, a power of two */
-    /* What tells it when memory goes away, or NULL. Set by the base after open. A cache that keeps registrations looks
-     * at its pulse in get, before it looks at what was reported, and asks it to cover what it is going to keep. */
+    /* The source of memory events, or NULL. Set by the base after open. A cache that keeps registrations checks the
+     * source's pulse in get, before the reported ranges, and calls its cover for each range that it is going to keep.
+     */
     struct st_memory_source *memory;
 };
 
@@ -134,13 +135,13 @@ struct st_rcache {
 struct st_rcache_component_ops {
     /* Makes the cache; no client exists yet. */
     int (*open)(strata_t *s, const struct st_component *c, const void *config, struct st_rcache **out);
-    /* Whether registrations outlive their use, so that the cache must be told when memory goes away. */
+    /* Whether registrations outlive their use, so that the cache must be notified of unmapped memory. */
     bool keeps;
 };
 
-/* The context's cache, for BTLs from their open to their close. The first call chooses it, and a source of memory
- * events with it: so it is only made when a BTL opens that has a device, and a program without one is left alone. NULL:
- * what the user named cannot be used, and the text for the user is set; the BTL fails to open. */
+/* The context's cache, for BTLs from their open to their close. The first call selects it, and a source of memory
+ * events: both exist only if a BTL with a device opens. NULL: a component that the user named cannot be used, and the
+ * error text is set; the BTL then fails to open. */
 ST_API struct st_rcache *st_rcache(strata_t *s);
 /* Whether it keeps registrations after their use, so that a second use of the same memory costs nothing. */
 ST_API bool st_rcache_keeps(const strata_t *s);
