@@ -1,7 +1,7 @@
 /* The landing ring: a ring in the receiver's memory that one sender fills by puts with notice (notify.h). Messages are
- * consumed in the order of their slots, whatever the order of the notices; room comes back by consumption. This header
- * has the arithmetic of both ends, without data transfer; landing_ends.h has the ends of a ring between two processes.
- * docs/design/landing_ring.md: slots, notices, credits, what is trusted.
+ * consumed in the order of their slots, whatever the order of the notices; consumption frees room. This header has the
+ * arithmetic of both ends, without data transfer; landing_ends.h has the ends of a ring between two processes.
+ * docs/design/landing_ring.md describes slots, notices, credits and checks.
  *
  * Positions count lines of the ring since its beginning. Not thread safe. */
 #ifndef STRATA_SDK_LANDING_RING_H
@@ -23,31 +23,31 @@ extern "C" {
 #define ST_LANDING_MOST (1u << 20)
 /* Names of rings of one sender at one receiver. */
 #define ST_LANDING_NAMES 1024u
-/* Puts under way of one ring, at most. */
+/* Maximum number of puts in flight of one ring. */
 #define ST_LANDING_PUTS 16u
-/* Credits that the sender has not acknowledged, at most. */
+/* Maximum number of credits that the sender has not acknowledged. */
 #define ST_LANDING_CREDITS 4u
 
-/* peek: nothing comes any more. */
+/* Result of peek: the sender has ended the ring. */
 #define ST_LANDING_ENDED 1
 
-/* Whether a notice is a credit, for the sender of a ring, or else of data, for the receiver. */
+/* Whether a notice is a credit, for the sender of a ring, or announces data, for the receiver. */
 static inline bool st_landing_is_credit(uint32_t notice)
 {
     return notice >> 27 & 1;
 }
-/* The name of the ring that a notice is for, below ST_LANDING_NAMES; as the peer says, so to be looked up. */
+/* The name of the notice's ring, below ST_LANDING_NAMES; from the peer, so it may not exist. */
 static inline uint32_t st_landing_name(uint32_t notice)
 {
     return notice >> 17 & (ST_LANDING_NAMES - 1);
 }
 
-/* A notice of the client's own to the receiver of a ring, neither data of a slot nor credit. */
+/* A notice of the client to the receiver of a ring, neither data of a slot nor credit. */
 static inline uint32_t st_landing_client_notice(uint32_t name)
 {
     return name << 17 | 1u << 16;
 }
-/* Whether a notice is such. */
+/* Whether a notice is a client's. */
 static inline bool st_landing_is_client_notice(uint32_t notice)
 {
     return !st_landing_is_credit(notice) && (notice >> 16 & 1);
@@ -56,8 +56,8 @@ static inline bool st_landing_is_client_notice(uint32_t notice)
 /* ---- the sender ---- */
 
 /* Starts a put of len bytes from `offset` of the staging ring to the same place of the ring, with this notice. `which`
- * < ST_LANDING_PUTS tells it from the others under way. STRATA_OK: under way, st_landing_put_done follows. 1: done.
- * STRATA_ERR_AGAIN: nothing taken; st_landing_flush tries again. Any other: the ring is broken with it. */
+ * < ST_LANDING_PUTS identifies it among those in flight. STRATA_OK: in flight, st_landing_put_done follows. 1: done.
+ * STRATA_ERR_AGAIN: nothing accepted; st_landing_flush repeats it. Any other error breaks the ring. */
 typedef int (*st_landing_put_fn)(void *arg, uint32_t which, uint32_t offset, uint32_t len, uint32_t notice);
 
 /* The sender's end. Its members are the ring's own; `rc`, `starved` and `why` may be read. */
@@ -67,7 +67,7 @@ struct st_landing_out {
     void *arg;             /* its first argument */
     uint32_t lines;        /* of the ring, a power of two */
     uint32_t name;         /* of the ring, in its place in a notice */
-    int rc;                /* STRATA_OK, or what has broken the ring */
+    int rc;                /* STRATA_OK, or the error that broke the ring */
     const char *why;       /* then, for a log; or NULL */
     uint64_t committed;    /* position behind the last slot */
     uint64_t due;          /* that is to be put up to here */
@@ -97,8 +97,8 @@ struct st_landing_out {
 /* Makes one of a ring of `size` bytes, a power of two. staging: size bytes, aligned to a line. STRATA_ERR_ARG. */
 ST_API int st_landing_out_create(struct st_landing_out *out, char *staging, uint32_t size, uint32_t name,
                                  st_landing_put_fn put, void *arg);
-/* Whether st_landing_send sends a message of len bytes, len < ST_LANDING_MOST: nothing is under way or waits, there is
- * room, and the slot does not wrap. */
+/* Whether st_landing_send can send a message of len bytes, len < ST_LANDING_MOST: nothing is in flight or pending,
+ * there is room, and the slot does not wrap. */
 static inline bool st_landing_goes_at_once(const struct st_landing_out *out, uint32_t len)
 {
     uint32_t lines = (len + ST_LANDING_HEAD + ST_LANDING_LINE - 1) / ST_LANDING_LINE;
@@ -107,14 +107,15 @@ static inline bool st_landing_goes_at_once(const struct st_landing_out *out, uin
     return out->n_puts == 0 && out->sent == out->committed && !out->ended && out->rc == STRATA_OK &&
            line + lines <= out->lines && lines <= out->lines - (uint32_t)(out->committed - out->released);
 }
-/* Reserves, copies, commits and puts a message of which that is true. STRATA_OK: it has begun. STRATA_ERR_AGAIN: the
- * put met that, and nothing was taken. Or what has broken the ring. */
+/* Reserves, copies, commits and puts a message for which st_landing_goes_at_once is true. STRATA_OK: the put has begun.
+ * STRATA_ERR_AGAIN: nothing accepted. Otherwise the error that broke the ring. */
 ST_API int st_landing_send(struct st_landing_out *out, const void *data, uint32_t len);
-/* Sends one slot by a message of the client's instead of a put: its head, ST_LANDING_HEAD bytes, and its message, len
- * bytes at data, with a notice. 1: it has gone, data may be used again. STRATA_ERR_AGAIN: nothing taken. Any other: the
- * ring is broken with it. */
+/* Sends one slot by a message of the client instead of a put: its head, ST_LANDING_HEAD bytes, and its message, len
+ * bytes at data, with a notice. 1: sent, data may be used again. STRATA_ERR_AGAIN: nothing accepted. Any other error
+ * breaks the ring. */
 typedef int (*st_landing_slot_fn)(void *arg, const void *head, const void *data, uint32_t len, uint32_t notice);
-/* Whether st_landing_send_by sends a message of len bytes, len < ST_LANDING_MOST: nothing waits, and there is room. */
+/* Whether st_landing_send_by can send a message of len bytes, len < ST_LANDING_MOST: nothing is pending, and there is
+ * room. */
 static inline bool st_landing_goes_by(const struct st_landing_out *out, uint32_t len)
 {
     uint32_t lines = (len + ST_LANDING_HEAD + ST_LANDING_LINE - 1) / ST_LANDING_LINE;
@@ -122,39 +123,40 @@ static inline bool st_landing_goes_by(const struct st_landing_out *out, uint32_t
     return out->sent == out->committed && !out->ended && out->rc == STRATA_OK && !out->starting &&
            lines <= out->lines - (uint32_t)(out->committed - out->released);
 }
-/* Sends a message of which that is true from where it is: nothing is copied here. As st_landing_send. */
+/* Sends a message for which st_landing_goes_by is true, without a copy on this side. Returns as st_landing_send. */
 ST_API int st_landing_send_by(struct st_landing_out *out, const void *data, uint32_t len, st_landing_slot_fn send,
                               void *arg);
-/* The place for a message of len bytes, to be written in place; it stands until commit or the next reserve.
- * STRATA_ERR_AGAIN: no room yet, ask again when a credit has arrived or a put has ended. STRATA_ERR_ARG: longer than
- * the ring; STRATA_ERR_STATE: after the end; or what has broken the ring. */
+/* Reserves space for a message of len bytes, into which the caller writes; valid until commit or the next reserve.
+ * STRATA_ERR_AGAIN: no room; try again when a credit has arrived or a put has ended. STRATA_ERR_ARG: longer than the
+ * ring; STRATA_ERR_STATE: after the end; otherwise the error that broke the ring. */
 ST_API int st_landing_reserve(struct st_landing_out *out, uint32_t len, struct st_landing_view *view);
 /* How a message is committed. */
 enum {
-    ST_LANDING_KEEP = 1u << 0,  /* it may wait for the next commit or flush, to go by the same put */
-    ST_LANDING_MARKED = 1u << 1 /* the receiver's view says so; the client gives it a meaning */
+    ST_LANDING_KEEP = 1u << 0,  /* it may wait for the next commit or flush, to share a put */
+    ST_LANDING_MARKED = 1u << 1 /* a mark in the receiver's view, with a meaning given by the client */
 };
-/* The first len bytes of it, len <= reserved, are the next message. how: bits ST_LANDING_KEEP, ST_LANDING_MARKED.
- * STRATA_OK: it goes, sooner or later. STRATA_ERR_ARG; or what has broken the ring. */
+/* Commits the first len bytes of the reserved space as the next message. how: bits ST_LANDING_KEEP, ST_LANDING_MARKED.
+ * STRATA_OK: the ring will send it. STRATA_ERR_ARG; otherwise the error that broke the ring. */
 ST_API int st_landing_commit(struct st_landing_out *out, uint32_t len, unsigned how);
-/* Puts what is committed and was not put yet. STRATA_OK: all of it is under way, or waits for older puts.
- * STRATA_ERR_AGAIN: out->starved. Or what has broken the ring. */
+/* Puts committed messages that were not put yet. STRATA_OK: all of them are in flight, or wait for older puts.
+ * STRATA_ERR_AGAIN: out->starved. Otherwise the error that broke the ring. */
 ST_API int st_landing_flush(struct st_landing_out *out);
-/* No message follows: the receiver is told behind the last. STRATA_ERR_AGAIN: no room; as reserve. */
+/* Ends the ring: the receiver gets ST_LANDING_ENDED after the last message. STRATA_ERR_AGAIN: no room; other errors as
+ * reserve. */
 ST_API int st_landing_end(struct st_landing_out *out);
-/* A put has ended. */
+/* Handles the end of a put. */
 ST_API void st_landing_put_done(struct st_landing_out *out, uint32_t which, int rc);
-/* A credit has arrived. An invalid one breaks the ring. */
+/* Handles an arrived credit. An invalid one breaks the ring. */
 ST_API void st_landing_credit(struct st_landing_out *out, uint32_t notice);
-/* The ring is broken with rc, unless it is already: the peer or the path is lost. */
+/* Breaks the ring with rc, unless it is broken already, because the peer or the path is lost. */
 ST_API void st_landing_out_fail(struct st_landing_out *out, int rc);
-/* Everything was released by the receiver, up to the end, and nothing of the ring is on its way to this side. */
+/* Whether the receiver has released everything up to the end, and no message of the ring to this side is in flight. */
 ST_API bool st_landing_out_finished(const struct st_landing_out *out);
 
 /* ---- the receiver ---- */
 
-/* Sends a notice to the sender. `which` < ST_LANDING_CREDITS. STRATA_OK or 1: it is on its way. STRATA_ERR_AGAIN:
- * nothing taken; st_landing_return tries again. Any other: as st_landing_in_fail with it. */
+/* Sends a notice to the sender. `which` < ST_LANDING_CREDITS. STRATA_OK or 1: sent. STRATA_ERR_AGAIN: nothing accepted;
+ * st_landing_return repeats it. Any other error: as st_landing_in_fail with it. */
 typedef int (*st_landing_tell_fn)(void *arg, uint32_t which, uint32_t notice);
 
 /* The receiver's end. Its members are the ring's own; `rc`, `ready`, `ended`, `starved` and `why` may be read. */
@@ -166,7 +168,7 @@ struct st_landing_in {
     void *arg;               /* its first argument */
     uint32_t lines;          /* of the ring, a power of two */
     uint32_t name;           /* of the ring, in its place in a notice */
-    int rc;                  /* STRATA_OK, or what has broken the ring */
+    int rc;                  /* STRATA_OK, or the error that broke the ring */
     const char *why;         /* then, for a log; or NULL */
     uint64_t read;           /* position of the slot that is to be peeked next */
     uint64_t released;       /* everything below was given back */
@@ -192,36 +194,35 @@ ST_API int st_landing_in_create(struct st_landing_in *in, const char *ring, uint
                                 st_landing_tell_fn tell, void *arg);
 /* Frees what it holds; one of zeros has nothing. */
 ST_API void st_landing_in_destroy(struct st_landing_in *in);
-/* A data notification has arrived. An invalid one breaks the ring. */
+/* Handles an arrived data notice. An invalid one breaks the ring. */
 ST_API void st_landing_notice(struct st_landing_in *in, uint32_t notice);
-/* Its data come with a notice, not by a put: len bytes for where the notice says. One that cannot be true breaks the
- * ring. */
+/* Handles a notice that brings its data instead of a put: len bytes for the place that the notice names. An invalid one
+ * breaks the ring. */
 ST_API void st_landing_arrive(struct st_landing_in *in, uint32_t notice, const void *data, uint32_t len);
-/* One slot comes by a message, as st_landing_slot_fn had it. `to`: of a reader that waits for the next message, with
- * room for `size` bytes, or NULL. True: it was that, and was copied there and given back, as by st_landing_take. One
- * that cannot be true breaks the ring. */
+/* Handles a slot that a message brought (st_landing_slot_fn). `to`: buffer of `size` bytes of a reader that waits for
+ * the next message, or NULL. True: the slot was the next message, and was copied to the buffer and released, as by
+ * st_landing_take. An invalid one breaks the ring. */
 ST_API bool st_landing_arrive_slot(struct st_landing_in *in, uint32_t notice, const void *head, const void *data,
                                    uint32_t len, void *to, size_t size);
-/* The next message, where it landed; its bytes are the peer's and may change. It is held until it is released; the next
- * peek gives the one behind it. STRATA_ERR_AGAIN: none is there. ST_LANDING_ENDED: none comes. Or what has broken the
- * ring. */
+/* Returns the next message where it landed; the peer can still change its bytes. The message is held until release; the
+ * next peek returns the one behind it. STRATA_ERR_AGAIN: no message has arrived. ST_LANDING_ENDED: the ring has ended.
+ * Otherwise the error that broke the ring. */
 ST_API int st_landing_peek(struct st_landing_in *in, struct st_landing_view *view);
-/* Copies the next message, or as much of it as `size` bytes hold, and gives it back: peek and release in one, for one
- * without a mark while none is held. *len: its length. STRATA_ERR_AGAIN: no message is there. STRATA_ERR_UNSUPPORTED:
- * peek has something to say. */
+/* Copies up to `size` bytes of the next message and releases it: peek and release in one, for a message without a mark
+ * while none is held. *len: its length. STRATA_ERR_AGAIN: no message has arrived. STRATA_ERR_UNSUPPORTED: call peek. */
 ST_API int st_landing_take(struct st_landing_in *in, void *to, size_t size, uint32_t *len);
-/* Releases a held message, in any order; its room goes back when all older ones are released, too. STRATA_ERR_ARG: it
- * is not held; or what has broken the ring. */
+/* Releases a held message, in any order; its room is freed when all older messages are released, too. STRATA_ERR_ARG:
+ * the message is not held; otherwise the error that broke the ring. */
 ST_API int st_landing_release(struct st_landing_in *in, const struct st_landing_view *view);
-/* Returns the credit that is due, if there is any. */
+/* Sends due credit, if there is any. */
 ST_API void st_landing_return(struct st_landing_in *in);
-/* A reader that holds messages finds none that is ready: returns credit for what was released, however little, where
- * the sender may wait for that. peek does it by itself. */
+/* For a reader that holds messages and finds no other: sends credit for all released room, however little, if the
+ * sender may wait for it. peek does so itself. */
 ST_API void st_landing_return_rest(struct st_landing_in *in);
-/* The ring is broken with rc, unless it is already: the peer or the path is lost. What has landed before can still be
- * peeked and released; then peek gives rc, or ST_LANDING_ENDED behind the end. */
+/* Breaks the ring with rc, unless it is broken already, because the peer or the path is lost. Messages that have landed
+ * can still be peeked and released; then peek returns rc, or ST_LANDING_ENDED after the end. */
 ST_API void st_landing_in_fail(struct st_landing_in *in, int rc);
-/* All was released, up to the end, and the sender has been told: it writes no more. */
+/* Whether everything up to the end was released and the sender has been notified: it does not write any more. */
 ST_API bool st_landing_in_finished(const struct st_landing_in *in);
 /* Memory that it holds. */
 ST_API size_t st_landing_in_bytes(const struct st_landing_in *in);
