@@ -24,8 +24,7 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
         "takes one for each link; empty: any."),
     ROW(links, ST_PARAM_INT, "4", 1, ST_BML_MAX_PATHS, "links", 3,
         "Links to a peer that are used at once, at most: networks that both are in, each by an interface of its own; "
-        "the "
-        "same in all processes of a job. 1: any one link."),
+        "the same in all processes of a job. 1: any one link."),
     ROW(eager_limit, ST_PARAM_SIZE, KIB_TEXT(TCP_EAGER_LIMIT_KIB), 64, 4 << 20, "bytes", 3,
         "Largest message sent before the receiver has matched it; at most btl_tcp_max_send."),
     ROW(coalesce_at, ST_PARAM_INT, "4", 0, 16384, "messages", 4,
@@ -50,30 +49,28 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
     ROW(bandwidth_mbs, ST_PARAM_INT, "1000", 1, 1000000, "MB/s", 6,
         "Bandwidth that is the path's weight beside others."),
     ROW(connect_timeout_ms, ST_PARAM_INT, "60000", 1, 1 << 30, "ms", 4,
-        "How long a peer's addresses are dialled while none of them answers; then the peer has failed. One that has "
-        "taken the call is dialled again when it has not answered for so long, and each time waited for twice as "
-        "long."),
+        "How long a peer's addresses are dialled while none of them answers; then the peer has failed. A peer that "
+        "accepts the call without answering is dialled again after this time, each time with twice the limit."),
     ROW(dials, ST_PARAM_INT, "32", 1, 1 << 20, "peers", 6,
-        "Peers that are dialled at a time, not counting those that have not answered for 200 ms; the others wait, and "
-        "may call meanwhile."),
+        "Peers that are dialled at a time, not counting those without an answer for 200 ms. Calls to other peers wait; "
+        "these peers may call meanwhile."),
     ROW(handshake_timeout_ms, ST_PARAM_INT, "5000", 1, 1 << 30, "ms", 6,
         "How long a caller may take to prove that it belongs to the job."),
     ROW(close_timeout_ms, ST_PARAM_INT, "2000", 0, 1 << 30, "ms", 7,
-        "How long closing waits for peers to take what was sent to them."),
+        "How long closing waits for peers to receive the sent data."),
     ROW(timeout_ms, ST_PARAM_INT, "60000", 4000, 1 << 30, "ms", 4,
-        "How long a peer may be out of reach before it has failed: half of it without an answer of its kernel ends a "
-        "connection, half of it is for the next one."),
+        "How long a peer may be unreachable before it has failed: after half of the time without an answer of its "
+        "kernel a connection ends; the other half is for the next connection."),
     ROW(mend, ST_PARAM_BOOL, "1", 0, 0, NULL, 4,
-        "Whether a connection that breaks is made again, and what may be lost with it sent again; the same in all of "
-        "the job. Costs each message a copy and 16 bytes."),
+        "Whether a broken connection is re-established, and lost data sent again; the same in all processes of a job. "
+        "Costs a copy and 16 bytes for each message."),
     ROW(bulk, ST_PARAM_BOOL, "1", 0, 0, NULL, 5,
         "Whether puts, gets and fragments have a connection of their own, so that messages do not wait behind them."),
     ROW(zerocopy, ST_PARAM_STRING, "off", 0, 0, NULL, 5,
-        "Whether payloads of puts and gets are sent without a copy in the kernel (MSG_ZEROCOPY): off; auto: where that "
-        "was "
-        "measured to be faster, on each connection; or the shortest such payload, in bytes (64k)."),
+        "Whether payloads of puts and gets are sent without a copy in the kernel (MSG_ZEROCOPY): off; auto: on "
+        "connections where it is measured to be faster; or the shortest such payload, in bytes (64k)."),
     ROW(strangers, ST_PARAM_INT, "64", 1, 4096, "connections", 6,
-        "Callers at a time that have not yet proved to belong to the job; others wait in the kernel's queue."),
+        "Callers at a time that have not yet proved their membership in the job; others wait in the kernel's queue."),
 };
 
 static const char *ports_number(const char *text, uint16_t *out)

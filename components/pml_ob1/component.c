@@ -19,21 +19,20 @@ static const char *const rndv_choices[] = {"auto", "get", "put", "split", "pipel
 #define AT(member) offsetof(struct ob1_config, member)
 static const struct st_param params[] = {
     {"eager_limit", ST_PARAM_SIZE, AT(eager_limit), "0", 0, 1 << 30, "bytes",
-     "Largest message sent in one fragment before the receiver has matched; 0: what the transport says.", 3, NULL},
+     "Largest message sent in one fragment before the receiver has matched; 0: by the transport's facts.", 3, NULL},
     {"stream_limit", ST_PARAM_INT, AT(stream_limit), "-1", -1, OB1_STREAM_MAX, "bytes",
-     "Largest message sent in consecutive fragments without waiting for the receiver; -1: what the transport says, "
-     "0: none.",
+     "Largest message sent in consecutive fragments without waiting for the receiver; -1: by the transport's facts; 0: "
+     "none.",
      3, NULL},
     {"rdma_min", ST_PARAM_SIZE, AT(rdma_min), "0", 0, 0, "bytes",
-     "Smallest message moved by get or put; 0: what the transport says.", 4, NULL},
+     "Smallest message moved by get or put; 0: by the transport's facts.", 4, NULL},
     {"split_min", ST_PARAM_SIZE, AT(split_min), "0", 0, 0, "bytes",
-     "From this length on sender and receiver move half each where the transport can get and put; 0: what "
-     "the transport says.",
+     "From this length on sender and receiver move one half each, if the transport can get and put; 0: by the "
+     "transport's facts.",
      4, NULL},
     {"alone_min", ST_PARAM_SIZE, AT(alone_min), "0", 0, 0, "bytes",
-     "Smallest message that is announced, and then got by the receiver, when it travels alone: nothing else is under "
-     "way "
-     "to the receiver, which has answered the last message. 0: what the transport says, unless eager_limit or "
+     "Smallest message that is announced, and then fetched by the receiver, when it travels alone: nothing else is in "
+     "flight to the receiver, which has answered the last message. 0: by the transport's facts, unless eager_limit or "
      "stream_limit is set.",
      4, NULL},
     {"stripe_min", ST_PARAM_SIZE, AT(stripe_min), "256k", 0, 0, "bytes",
@@ -49,23 +48,19 @@ static const struct st_param params[] = {
      "with others when it had to wait; -1: what the transport says, 0: none but empty ones.",
      4, NULL},
     {"unexpected_max", ST_PARAM_SIZE, AT(unexpected_max), "64m", 0, 0, "bytes",
-     "Payload of unexpected messages kept before their senders are asked to announce messages instead; 0: no limit.", 4,
-     NULL},
+     "Maximum payload of unexpected messages; above it senders must announce messages first; 0: no limit.", 4, NULL},
     {"unexpected_spare", ST_PARAM_SIZE, AT(unexpected_spare), "4m", 0, 0, "bytes",
-     "Memory of unexpected messages above 4 KiB that stays for the next ones, at most. The C library would give it "
-     "back "
-     "to the system, and each page would be cleared anew.",
+     "Maximum memory of unexpected messages above 4 KiB that is kept for the next ones. The C library would return it "
+     "to the system, and each page would be cleared again.",
      5, NULL},
     {"path_retry_ms", ST_PARAM_INT, AT(paths.retry_ms), "1000", 1, 1 << 30, "ms",
-     "How long a path that failed, of several to a peer, is left alone before it is connected again.", 5, NULL},
+     "Time before a failed path, one of several to a peer, is reconnected.", 5, NULL},
     {"path_keep", ST_PARAM_BOOL, AT(paths.keep), "0", 0, 0, NULL,
-     "Whether what is sent to a peer with one path is kept as well until the peer has it, so that the path may fail "
-     "and "
-     "come back; the same in all of the job. Costs each message a copy and 16 bytes.",
+     "Whether messages to a peer with one path are also kept until the peer has received them, so that the path may "
+     "fail and come back; the same in all processes of a job. Costs a copy and 16 bytes for each message.",
      4, NULL},
     {"path_wait_ms", ST_PARAM_INT, AT(paths.wait_ms), "60000", 0, 1 << 30, "ms",
-     "How long a peer whose paths may come back, and none of which works now, is waited for before it has failed.", 5,
-     NULL},
+     "Time without a working path, although paths may come back, after which a peer has failed.", 5, NULL},
     {"spin", ST_PARAM_INT, AT(spin), "-1", -1, 1 << 30, "polls",
      "Polls of a blocking receive before it counts as waiting; -1: by mca_base_spin.", 7, NULL},
 };

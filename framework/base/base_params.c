@@ -51,10 +51,9 @@ const struct st_param st_base_params[] = {
      .type = ST_PARAM_ENUM,
      .offset = AT(tune),
      .dflt = "facts",
-     .help =
-         "How the protocol of a long message is chosen where no parameter says: off: by fixed sizes; facts: by what "
-         "transports measure of this machine when they connect; online: as facts, and then by the times of real "
-         "messages, of which a few go the other way to compare.",
+     .help = "Selection of the protocol of a long message where no parameter sets it. off: by fixed sizes; facts: by "
+             "measurements of the transports when they connect; online: as facts, then by the times of real messages, "
+             "a few of which use the other protocol for comparison.",
      .level = 3,
      .choices = tune_choices},
     {.name = "mem_spare",
@@ -63,8 +62,8 @@ const struct st_param st_base_params[] = {
      .dflt = "4m",
      .max = 1e15,
      .unit = "bytes",
-     .help = "Memory that programs got from an embedding MPI's MPI_Alloc_mem and gave back, kept registered for the "
-             "next that ask for some; 0: none.",
+     .help = "Maximum memory that programs have freed by an embedding MPI's MPI_Free_mem and that stays registered for "
+             "the next requests; 0: none.",
      .level = 5},
     {.name = "channel_direct_min",
      .type = ST_PARAM_SIZE,
@@ -73,8 +72,8 @@ const struct st_param st_base_params[] = {
      .min = 4096,
      .max = 1e15,
      .unit = "bytes",
-     .help = "Messages of channels from this length on may go from the sender's own memory straight to that of a "
-             "receiver that waits for them, where that is found to be faster than copies.",
+     .help = "Messages of channels from this length on may be moved directly from the sender's memory to that of a "
+             "waiting receiver, if measurements show this to be faster than copies.",
      .level = 5},
     {.name = "fence_after_failure_ms",
      .type = ST_PARAM_INT,
@@ -83,26 +82,24 @@ const struct st_param st_base_params[] = {
      .min = 0,
      .max = 1e9,
      .unit = "ms",
-     .help = "How long a fence, that of strata_finalize too, waits for the other ranks once one is known to have "
-             "failed and "
-             "the launcher does not end it, as Open MPI's mpirun --enable-recovery; then it is STRATA_ERR_PEER. 0: for "
-             "ever.",
+     .help = "How long a fence, also that of strata_finalize, waits for the other ranks after the failure of one, if "
+             "the launcher does not end the fence, as Open MPI's mpirun --enable-recovery; it then returns "
+             "STRATA_ERR_PEER. 0: for ever.",
      .level = 5},
     {.name = "node",
      .type = ST_PARAM_STRING,
      .offset = AT(node),
      .dflt = "",
      .help =
-         "For experiments: the ranks of a machine are divided into nodes of so many ranks, in their order, as if each "
-         "node were a machine. 4: nodes of four; 3,5: one of three, then nodes of five. The same at all ranks.",
+         "For experiments: divides the ranks of a machine, in their order, into nodes, as if each node were a machine. "
+         "4: nodes of four ranks; 3,5: one node of three, then nodes of five. The same at all ranks.",
      .level = 7},
     {.name = "report_transports",
      .type = ST_PARAM_ENUM,
      .offset = AT(report_transports),
      .dflt = "off",
-     .help = "At finalize each rank prints for every peer how it was reached, and the messages and bytes sent and "
-             "received: as "
-             "text or as one JSON object per line.",
+     .help = "At finalize each rank prints for every peer the transports used, and the messages and bytes sent and "
+             "received: as text or as one JSON object per line.",
      .level = 1,
      .choices = report_choices},
     {.name = "report_folder",
@@ -110,22 +107,24 @@ const struct st_param st_base_params[] = {
      .offset = AT(report_folder),
      .dflt = "",
      .help =
-         "Folder of strata-run's in which each rank leaves what it has sent, counted and holds, when it ends and when "
-         "it is asked; strata-run sets it for the reports that it merges.",
+         "Folder of strata-run in which each rank writes its traffic, counters and memory, at its end and on request; "
+         "set by strata-run for the reports that it merges.",
      .level = 9},
     {.name = "account_memory",
      .type = ST_PARAM_BOOL,
      .offset = AT(account_memory),
      .dflt = "0",
-     .help = "Measure what libraries take while Strata calls them, so that the memory report sets all memory of the "
-             "process since strata_init against the kernel's figures. Costs some milliseconds at the start, and some "
-             "microseconds for each connection.",
+     .help =
+         "Measure the memory that libraries allocate while Strata calls them, so that the memory report compares all "
+         "memory of the process since strata_init with the kernel's figures. Costs some milliseconds at the start, "
+         "and some microseconds for each connection.",
      .level = 5},
     {.name = "live",
      .type = ST_PARAM_BOOL,
      .offset = AT(live),
      .dflt = "1",
-     .help = "Whether a rank of a job answers strata-info --live of its user: a thread that sleeps, and a socket.",
+     .help =
+         "Whether a rank of a job answers strata-info --live of the same user; costs a sleeping thread and a socket.",
      .level = 5},
 };
 
