@@ -201,28 +201,26 @@ static const struct st_param params[] = {
      "shm_direct, pap_shm_direct: the same between the leaders of nodes, by shared memory within a node. bruck, "
      "doubling: alltoalls in rounds. pap_bruck, pap_doubling: the same, but blocks that wait for no other round leave "
      "at once. auto: by the table; without a table, pap_shm_direct for short blocks while members arrive together, "
-     "else "
-     "pap_direct. The same at all ranks.",
+     "else pap_direct. The same at all ranks.",
      4, arrival_forms},
     {"scheme", ST_PARAM_ENUM, AT(scheme), "auto", 0, 0, NULL,
-     "How blocks travel: copy (by landing cells as far as they fit, longer ones by messages on demand), zcopy (each "
-     "is put where its receiver says), or auto (by length).",
+     "How blocks are sent: copy (to landing cells if they fit, longer ones by messages on demand), zcopy (put to an "
+     "address of the receiver), or auto (by length).",
      5, schemes},
     {"cell", ST_PARAM_SIZE, AT(cell), "8k", 0, 1 << 24, "bytes",
      "Longest block that is sent before its receiver has arrived: size of a landing cell, two for each member.", 5,
      NULL},
     {"memory", ST_PARAM_SIZE, AT(memory), "8m", 0, 1e12, "bytes",
-     "Most memory for the landing cells and areas of all communicators of a process; less makes them smaller.", 4,
-     NULL},
+     "Maximum memory for the landing cells and areas of all communicators of a process; they shrink to fit.", 4, NULL},
     {"shm_block", ST_PARAM_SIZE, AT(shm_block), "4k", 0, 1 << 24, "bytes",
-     "Longest block that goes by the leaders of nodes; longer ones go straight to their receivers. Of a block that all "
-     "get, times the members of the smallest node.",
+     "Longest block that is sent by the leaders of nodes; longer ones are sent directly to their receivers. For a "
+     "block that all members get, the limit is multiplied by the members of the smallest node.",
      5, NULL},
     {"put_min", ST_PARAM_SIZE, AT(put_min), "32k", 1, 1e12, "bytes",
-     "Shortest block whose receiver lets it be put, with scheme auto.", 6, NULL},
+     "Shortest block that is put into the receiver's memory, with scheme auto.", 6, NULL},
     {"shm_auto", ST_PARAM_SIZE, AT(shm_auto), "256", 0, 1 << 24, "bytes",
-     "Longest block that form auto sends by the leaders of nodes, but for those of bcasts and allgathers; the same at "
-     "all ranks.",
+     "Longest block that form auto sends by the leaders of nodes, except for bcasts and allgathers; the same at all "
+     "ranks.",
      5, NULL},
     {"allgather_auto", ST_PARAM_SIZE, AT(allgather_auto), "16k", 0, 1e12, "bytes",
      "Longest block of an allgather or allgatherv that form auto sends by the leaders of nodes; the same at all ranks.",
@@ -230,25 +228,25 @@ static const struct st_param params[] = {
     {"bcast_auto", ST_PARAM_SIZE, AT(bcast_auto), "1g", 0, 1e12, "bytes",
      "Longest block of a bcast that form auto sends by the leaders of nodes; the same at all ranks.", 5, NULL},
     {"piece", ST_PARAM_SIZE, AT(piece), "128k", 0, 1e12, "bytes",
-     "Longest block of a bcast by the leaders of nodes that goes whole; a longer one goes in pieces of so many bytes, "
-     "or "
-     "in 16 longer ones, which leaders pass on as they come; 0: all go whole; the same at all ranks.",
+     "Longest block of a bcast by the leaders of nodes that is sent in one piece; a longer one is sent in pieces of "
+     "this size, or in 16 longer ones, which leaders pass on as they arrive; 0: always one piece; the same at all "
+     "ranks.",
      5, NULL},
     {"skew_max", ST_PARAM_INT, AT(skew_max), "500", 0, 1000000000, "us",
-     "Longest time of a member in a call after which form auto goes on by the leaders of nodes, rounded up to a power "
-     "of 2, from 16384 on without end; the same at all ranks.",
+     "Longest time of a member in a call after which form auto continues to use the leaders of nodes, rounded up to a "
+     "power of 2; from 16384 on unlimited; the same at all ranks.",
      5, NULL},
     {"allreduce_once", ST_PARAM_SIZE, AT(allreduce_once), "4k", 0, 1 << 24, "bytes",
-     "Longest block of an allreduce that each member sends to all, who combine all of them; a longer one is combined "
-     "in pieces, a piece by each member; the same at all ranks.",
+     "Longest block of an allreduce that each member sends to all, and that each member combines; of a longer one each "
+     "member combines a piece; the same at all ranks.",
      5, NULL},
     {"table", ST_PARAM_STRING, AT(table), "", 0, 0, NULL,
-     "File that says which form auto takes, a line OPERATION RANKS NODES BYTES SKEW FORM each, the first whose limits "
-     "are not exceeded, - being none; form next leaves the operation to the next component; the same at all ranks; "
-     "empty: the defaults.",
+     "File that selects the form of auto: lines OPERATION RANKS NODES BYTES SKEW FORM, of which the first with limits "
+     "that are not exceeded is used; -: no limit; form next leaves the operation to the next component; the same at "
+     "all ranks; empty: the defaults.",
      4, NULL},
     {"ranks", ST_PARAM_INT, AT(ranks), "16", 0, 1 << 20, "ranks",
-     "Largest communicator whose collectives go this way; the same at all ranks; 0: none.", 4, NULL},
+     "Largest communicator served by this component; the same at all ranks; 0: none.", 4, NULL},
     {"first_epoch", ST_PARAM_INT, AT(first_epoch), "0", 0, 65535, NULL,
      "Number of a communicator's first call, for tests of numbers that wrap; the same at all ranks.", 9, NULL},
 };

@@ -135,8 +135,8 @@ static const struct st_param params[] = {
      .type = ST_PARAM_STRING,
      .offset = offsetof(struct config, table),
      .dflt = "",
-     .help = "File that says which algorithm is used, a line OPERATION RANKS BYTES ALGORITHM each, the first whose "
-             "limits are not exceeded; the same at all ranks; empty: the defaults.",
+     .help = "File that selects algorithms: lines OPERATION RANKS BYTES ALGORITHM, of which the first with limits that "
+             "are not exceeded is used; the same at all ranks; empty: the defaults.",
      .level = 4},
 };
 

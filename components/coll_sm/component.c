@@ -231,24 +231,27 @@ static int sm_open(strata_t *s, const struct st_component *component, const void
 #define LARGEST(name, kind, size)                                                                                      \
     {                                                                                                                  \
         name, ST_PARAM_SIZE, AT(largest[kind]), size, 0, 1e12, "bytes",                                                \
-            "Longest block of the operation that goes this way; the same at all ranks; 0: none.", 5, NULL              \
+            "Longest block of the operation served by this component; the same at all ranks; 0: none.", 5, NULL        \
     }
 
 static const struct st_param params[] = {
     {"ranks", ST_PARAM_INT, AT(ranks), "64", 0, 1 << 20, "ranks",
-     "Largest communicator whose collectives go by shared memory; the same at all ranks; 0: none.", 4, NULL},
+     "Largest communicator served by this component; the same at all ranks; 0: none.", 4, NULL},
     {"buffer", ST_PARAM_SIZE, AT(half), "32k", 4096, 1 << 28, "bytes",
      "A member has two buffers of this size in each communicator.", 5, NULL},
     {"memory", ST_PARAM_SIZE, AT(memory), "4m", 0, 1e12, "bytes",
-     "Most shared memory of a process for the buffers of all communicators; further ones do without.", 4, NULL},
+     "Maximum shared memory of a process for the buffers of all communicators; further communicators use the next "
+     "component.",
+     4, NULL},
     {"read_min", ST_PARAM_SIZE, AT(read_min), "16k", 1, 1e12, "bytes",
-     "Shortest block that its receivers read where the sender has it, instead of from a buffer; the same at all ranks.",
-     5, NULL},
+     "Shortest block that receivers read from the sender's memory instead of from a buffer; the same at all ranks.", 5,
+     NULL},
     {"readers", ST_PARAM_INT, AT(readers), "4", 1, 1 << 20, "ranks",
-     "Most members that read the memory of one at a time: they contend for a lock of the kernel.", 6, NULL},
+     "Maximum number of members that read one member's memory at a time: they contend for a lock of the kernel.", 6,
+     NULL},
     {"direct_max", ST_PARAM_SIZE, AT(direct_max), "1k", 0, 1e12, "bytes",
-     "Longest block of an allreduce that each member combines alone; of longer ones each combines a part. The same at "
-     "all ranks.",
+     "Longest block of an allreduce that each member combines completely; of longer ones each member combines a part. "
+     "The same at all ranks.",
      6, NULL},
     LARGEST("barrier", SM_BARRIER, "1"),
     LARGEST("bcast", SM_BCAST, "900g"),
