@@ -16,21 +16,21 @@ extern "C" {
 
 struct st_pml;
 
-/* Messages of the program that went to one peer and came from it, in all matching contexts. A message counts with the
- * whole length of its data, once it has its place in the order of messages. */
+/* Messages of the program to and from one peer, in all matching contexts. A message counts with the whole length of its
+ * data as soon as its place in the order of messages is fixed. */
 struct st_pml_traffic {
     uint64_t messages_sent;              /* modulo 2^32 in each matching context */
     uint64_t bytes_sent;                 /* data of these messages */
-    uint64_t messages_received;          /* whether a receive has taken them or not; modulo like messages_sent */
+    uint64_t messages_received;          /* including unexpected ones; modulo like messages_sent */
     uint64_t bytes_received;             /* data of these messages */
-    const struct st_component *heard_by; /* transport that brought the peer's first message, or NULL */
+    const struct st_component *heard_by; /* transport of the peer's first message, or NULL */
 };
 
 /* Head of every matching context; the PML's own struct follows it (st_pml_ops.comm_size bytes in all). */
 struct strata_comm {
     const struct st_pml_ops *ops; /* of the PML, for one load less on the path */
-    struct st_pml *pml;           /* whose context it is */
-    struct st_worker *worker;     /* the PML's, for one load less; its context is this one's */
+    struct st_pml *pml;           /* the PML */
+    struct st_worker *worker;     /* the PML's, for one load less */
     void *user;                   /* the embedder's pointer */
     uint32_t id;                  /* the same on all members; travels with each message */
     int rank;                     /* mine */
@@ -45,8 +45,8 @@ enum st_req_state { ST_REQ_INACTIVE = 0, ST_REQ_ACTIVE = 1, ST_REQ_COMPLETE = 2 
 enum {
     ST_REQ_PERSISTENT = 1u << 0,
     ST_REQ_FOREIGN = 1u << 1, /* storage is the embedder's: never freed by us */
-    ST_REQ_FREED = 1u << 2,   /* the user let go; free on completion */
-    ST_REQ_STATIC = 1u << 3,  /* shared and always complete: of sends that finished at once; never freed or written */
+    ST_REQ_FREED = 1u << 2,   /* freed by the user; freed by the PML on completion */
+    ST_REQ_STATIC = 1u << 3,  /* shared and always complete, for sends that finish at once; never freed or written */
     ST_REQ_NULL = 1u << 4     /* to or from STRATA_PROC_NULL: the veneer's own, a PML never sees it */
 };
 
@@ -55,14 +55,14 @@ struct strata_request {
     ST_ATOMIC(uint8_t) state; /* enum st_req_state */
     uint8_t flags;            /* ST_REQ_* */
     uint8_t kind;             /* the PML's */
-    uint8_t end_bits;         /* the PML's: what there is to do at completion beside storing `state`; 0: nothing */
-    strata_comm_t *comm;      /* that it was made on */
+    uint8_t end_bits;         /* the PML's: tasks at completion besides storing `state`; 0: none */
+    strata_comm_t *comm;      /* its communicator */
     strata_status_t status;   /* valid once complete */
     strata_complete_fn fn;    /* or NULL */
     void *arg;                /* first argument of fn */
 };
 
-/* Head of every message that a matched probe took out of matching. */
+/* Head of every message that a matched probe removed from matching. */
 struct strata_message {
     strata_comm_t *comm; /* that it arrived on */
 };
@@ -92,15 +92,15 @@ struct st_pml_recv {
     void *arg;                 /* first argument of fn */
 };
 
-/* What a PML does. */
+/* Operations of a PML. */
 struct st_pml_ops {
     size_t comm_size;     /* bytes of the PML's comm struct, strata_comm included */
     size_t request_size;  /* bytes of the largest request */
     size_t request_align; /* of its storage, a power of two */
 
-    /* After the head has been filled in; before the context is used. */
+    /* Adds a matching context: called after the head has been filled in, before the context is used. */
     int (*comm_add)(strata_comm_t *comm);
-    /* Before the head is freed; nothing is pending on it. */
+    /* Removes a matching context: called before the head is freed; no operation is pending. */
     void (*comm_del)(strata_comm_t *comm);
 
     /* Blocking, contiguous: the hot paths. */
@@ -108,11 +108,11 @@ struct st_pml_ops {
     /* Blocking receive; returns the status' error. */
     int (*recv)(strata_comm_t *comm, void *buf, size_t len, int src, int tag, strata_status_t *status);
 
-    /* isend: STRATA_OK and *req, which may be the static complete request. req == NULL marks an embedder's call
+    /* Returns STRATA_OK and *req, which may be the static complete request. req == NULL marks an embedder's call
      * (isend, irecv, imrecv): the request is a->storage, and isend returns 1 or STRATA_ERR_AGAIN as strata_host_isend
-     * says. */
+     * does. */
     int (*isend)(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
-    /* Always gives a request unless it fails. */
+    /* Always returns a request unless it fails. */
     int (*irecv)(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
     /* Makes an inactive persistent send. */
     int (*send_init)(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req);
@@ -122,44 +122,45 @@ struct st_pml_ops {
     int (*start)(strata_request_t *req);
     /* As strata_cancel. */
     int (*cancel)(strata_request_t *req);
-    /* Called when the user lets go of a request in any state. */
+    /* The user frees a request, in any state. */
     void (*request_free)(strata_request_t *req);
 
-    /* msg == NULL: iprobe; else improbe. */
+    /* msg == NULL: as strata_iprobe; else as strata_improbe. */
     int (*iprobe)(strata_comm_t *comm, int src, int tag, int *found, strata_message_t **msg, strata_status_t *status);
-    /* Receives what improbe took; frees msg. */
+    /* Receives the message that improbe removed; frees msg. */
     int (*imrecv)(strata_message_t *msg, const struct st_pml_recv *a, strata_request_t **req);
 
     /* Adds the PML's part (thresholds, protocols) to a peer report as a malloc'ed JSON object; may be NULL. Called,
      * like mem_report, with the lock held. */
     char *(*describe)(struct st_pml *pml, int rank);
-    /* What went between this rank and the peer; false: there was no contact. Makes no connection. With the lock held.
+    /* Returns the traffic between this rank and the peer; false: no contact. Makes no connection. With the lock held.
      * May be NULL. */
     bool (*traffic)(struct st_pml *pml, int rank, struct st_pml_traffic *out);
-    /* Requests, matching, unexpected messages. */
+    /* Reports the memory of requests, matching and unexpected messages. */
     void (*mem_report)(struct st_pml *pml, st_mem_line_fn line, void *arg);
     /* As strata_comm_queues; called with the lock held. May be NULL. */
     void (*queues)(const strata_comm_t *comm, uint64_t *unexpected, uint64_t *posted);
-    /* Tags below `below`, which is negative, are of no use any more in this context: a member has failed. Receives with
-     * such tags that have not matched end with STRATA_ERR_CANCELLED, messages with such tags that have come or come
-     * later, even after comm_del, are discarded, and their sends complete. Receives that are posted later are not
-     * looked at: their owner cancels them. With the lock held. NULL: the context can have no collectives. */
+    /* Revokes the tags below `below`, which is negative, in this context after the failure of a member. Unmatched
+     * receives with such tags end with STRATA_ERR_CANCELLED. Messages with such tags, present or later, also after
+     * comm_del, are discarded, and their sends complete. Receives posted later are not affected: their owner cancels
+     * them. With the lock held. NULL: the context supports no collectives. */
     void (*revoke)(strata_comm_t *comm, int below);
-    /* Leaves the worker. Everything has been drained. */
+    /* Leaves the worker, which has been drained, and frees the PML. */
     void (*close)(struct st_pml *pml);
 };
 
 /* First member of a PML's own struct. */
 struct st_pml {
     const struct st_pml_ops *ops; /* the component's */
-    strata_t *context;            /* that it belongs to */
-    struct st_worker *worker;     /* whose client it is */
+    strata_t *context;            /* to which it belongs */
+    struct st_worker *worker;     /* of that context */
 };
 
-/* Buffered mode, for PMLs. Copies a message into the buffer that the program has attached to the context; *block names
- * the copy, *copy is where its bytes are. With the worker's lock held. STRATA_ERR_BUFFER: no buffer, or no room now. */
+/* Buffered mode, for PMLs. Copies a message into the buffer that the program has attached to the context; *block
+ * identifies the copy, *copy points to its bytes. With the worker's lock held. STRATA_ERR_BUFFER: no buffer, or no room
+ * now. */
 ST_API int st_pml_buffer_copy(strata_t *s, const strata_data_t *data, void **block, void **copy);
-/* The message has gone. With the worker's lock held. */
+/* Frees a copy whose message was sent. With the worker's lock held. */
 ST_API void st_pml_buffer_put(strata_t *s, void *block);
 
 /* What a pml component's `ops` points to. */

@@ -1,6 +1,6 @@
-/* Memory that other processes may map: pieces of one memfd, which is sealed so that nobody makes it shorter under those
- * who have mapped it. Every page is reserved when it is given out: exhaustion is an error return, not a SIGBUS. The
- * pages are not there in a child after fork (MADV_DONTFORK). A pool's op for such memory (mpool.h) is made of this. */
+/* Memory that other processes may map: pieces of one memfd, sealed so that it cannot be shortened while others have
+ * mapped it. Every page is reserved at its allocation: exhaustion is an error return, not a SIGBUS. A child after fork
+ * does not have the pages (MADV_DONTFORK). Pools use this for their op for such memory (mpool.h). */
 #ifndef STRATA_SDK_SHARED_FILE_H
 #define STRATA_SDK_SHARED_FILE_H
 
@@ -15,8 +15,8 @@ struct st_shared_node;
 /* A file of one process; zeros and fd = -1 before the first piece. */
 struct st_shared_file {
     int fd;                        /* of the memfd, or -1 */
-    uint64_t size;                 /* bytes that were ever given out: no place in the file is given out again */
-    uint64_t used;                 /* bytes of pieces that were not given back */
+    uint64_t size;                 /* bytes ever allocated: no place in the file is allocated twice */
+    uint64_t used;                 /* bytes of pieces that were not freed */
     struct st_shared_node *pieces; /* those pieces */
 };
 
@@ -28,16 +28,16 @@ struct st_shared_piece {
     uint64_t offset; /* of its first byte in the file */
 };
 
-/* At least `length` > 0 bytes that read as zero. STRATA_ERR_NOMEM: no memory, a limit (RLIMIT_FSIZE counts for such
- * files, too), or all pieces together would be more than half of the machine's memory; STRATA_ERR_UNSUPPORTED: the
- * kernel has no memfd, or refuses it. */
+/* Allocates at least `length` > 0 zeroed bytes. STRATA_ERR_NOMEM: no memory, a limit (RLIMIT_FSIZE applies to such
+ * files, too), or all pieces together would exceed half of the machine's memory; STRATA_ERR_UNSUPPORTED: the kernel has
+ * no memfd, or refuses it. */
 ST_API int st_shared_alloc(struct st_shared_file *file, size_t length, struct st_shared_piece *out);
-/* Gives the memory back to the system, also where peers have mapped it: they read zeros then. */
+/* Returns the memory to the system, also if peers have mapped it: they then read zeros. */
 ST_API void st_shared_free(struct st_shared_file *file, const struct st_shared_piece *piece);
-/* Where [memory, memory + length) lies in the file. False: it is not part of one piece. */
+/* Finds the place of [memory, memory + length) in the file. False: it is not part of one piece. */
 ST_API bool st_shared_find(const struct st_shared_file *file, const void *memory, size_t length,
                            struct st_shared_piece *out);
-/* Closes the file; all pieces have been given back. */
+/* Closes the file; all pieces have been freed. */
 ST_API void st_shared_close(struct st_shared_file *file);
 
 #ifdef __cplusplus

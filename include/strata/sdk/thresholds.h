@@ -1,5 +1,5 @@
 /* Message lengths at which the protocol changes, for one path: derived in one place from the transport's facts about
- * the path. A client puts its user's settings in their place. */
+ * the path. Settings of the user replace them in the client. */
 #ifndef STRATA_SDK_THRESHOLDS_H
 #define STRATA_SDK_THRESHOLDS_H
 
@@ -21,24 +21,24 @@ struct st_thresholds {
     size_t alone_split_min; /* as split_min, for one that travels alone */
 };
 
-/* Of a path whose module is `btl`, opened by the base, with these facts: a module's own, or those of an endpoint
- * (st_btl_facts_of). Constant time, allocates nothing. */
+/* Derives the thresholds of a path whose module is `btl`, opened by the base, from the facts of the module or of an
+ * endpoint (st_btl_facts_of). Constant time, allocates nothing. */
 ST_API void st_thresholds_derive(const struct st_btl *btl, const struct st_btl_facts *facts, struct st_thresholds *out);
 
-/* Times of a transport's operations by RDMA, ns, each the least of some turns. */
+/* Times of a transport's operations by RDMA, ns, each the minimum of some runs. */
 struct st_btl_times {
     uint64_t sends;      /* 8 bytes, until both ends have their completions */
     uint64_t writes_16k; /* an RDMA write of 16 KiB until its completion */
     uint64_t writes_64k; /* of 64 KiB */
-    uint64_t posts_64k;  /* of that, in posting it: the processor of whoever asks */
+    uint64_t posts_64k;  /* part of writes_64k spent in posting, on the processor of the caller */
     uint64_t copies_64k; /* by memcpy */
-    uint64_t registers;  /* 128 KiB, made and given back */
+    uint64_t registers;  /* registration and deregistration of 128 KiB */
 };
 
-/* Puts the costs that follow from `t` into *facts; those of zcopy, and latency and bandwidth, stay. A fragment costs a
- * copy at either end; a message that is announced costs two short messages more, and a registration at either end
- * unless `keeps` says that they are kept. Each cost is the length at which both are equal, within bounds: what is not
- * measured, and a buffer's size, decide there. Only where `software` moves the bytes it may pay to split. Pure. */
+/* Computes the costs in *facts from `t`, except those of zcopy, latency and bandwidth. A fragment costs a copy at each
+ * end; an announced message costs two short messages more, and a registration at each end unless `keeps` is true. Each
+ * cost is the length at which both are equal, within bounds given by unmeasured costs and the size of a buffer. A split
+ * can only pay if `software` moves the bytes. Pure function. */
 ST_API void st_thresholds_costs(const struct st_btl_times *t, bool keeps, bool software, struct st_btl_facts *facts);
 
 #ifdef __cplusplus
