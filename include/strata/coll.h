@@ -1,4 +1,4 @@
-/* Collective operations over all members of a communicator.
+/* Collective operations over all members of a communicator. Guide: docs/collectives.md.
  *
  * Every member calls the same operations of a communicator in the same order with matching arguments, as in MPI-3.1,
  * chapter 5. Messages of collectives never match the program's own. Any number of nonblocking operations may be pending
