@@ -157,10 +157,8 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c);
 void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
 void tcp_conn_bury(struct tcp_module *m);
 void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c); /* asks epoll for what c waits for */
-/* Its end begins a new epoch of the pair. */
-void tcp_conn_over(const struct tcp_conn *c);
-/* It has become the connection of the pair. */
-void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);
+void tcp_conn_over(const struct tcp_conn *c);                 /* its end begins a new epoch of the pair */
+void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);   /* it has become the connection of the pair */
 
 /* meet.c: the handshake goes on. Returns events. */
 int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c);
@@ -203,8 +201,8 @@ int tcp_send_unconnected(struct tcp_module *m, struct tcp_peer *p);
 bool tcp_keep_room(struct tcp_module *m, struct tcp_conn *c, uint32_t n);
 bool tcp_keep(struct tcp_module *m, struct tcp_conn *c, const void *bytes, uint32_t n);
 
-/* receive.c: reads once, and delivers the whole frames. Returns how many. */
-int tcp_receive(struct tcp_module *m, struct tcp_conn *c);
+/* receive.c */
+int tcp_receive(struct tcp_module *m, struct tcp_conn *c); /* reads once, delivers whole frames; how many */
 /* What is at `bytes`: 0: not a whole frame; its length; -1: no frame. */
 int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t n);
 
@@ -215,12 +213,10 @@ void tcp_set_keepalive(const struct tcp_module *m, int fd);
 /* silence.c: ends connections whose peers have been silent for too long. */
 void tcp_silence_look(struct tcp_module *m, uint64_t now);
 
-/* progress.c */
+/* progress.c, close.c */
 int tcp_progress(struct st_btl *btl);
 int tcp_arm(struct st_btl *btl, struct st_btl_wait *w);
 void tcp_disarm(struct st_btl *btl);
-
-/* close.c */
 void tcp_close(struct st_btl *btl);
 
 /* report.c */
