@@ -25,7 +25,7 @@ extern "C" {
 
 struct st_run_queue;
 
-/* State of one wait; on the stack of who waits. */
+/* State of one wait; on the stack of the waiting thread. */
 struct st_idle {
     uint32_t count;              /* polls without an event */
     uint32_t next_yield;         /* count of the next yield */
@@ -33,9 +33,9 @@ struct st_idle {
     uint32_t yield_limit;        /* yields before sleeping begins; with a queue those that let another thread run */
     uint32_t most;               /* count at which sleeping begins, whatever the yields did */
     uint32_t sleep_us;           /* bound on one sleep */
-    uint64_t long_ns;            /* what the last yield took, if it was long; else 0: idle_policy.h */
+    uint64_t long_ns;            /* duration of the last yield, if it was long; else 0: idle_policy.h */
     uint32_t turns;              /* yields that let another thread run */
-    struct st_run_queue *queue;  /* NULL: yields are not looked at */
+    struct st_run_queue *queue;  /* NULL: yields are not evaluated */
     bool sampled;                /* this wait measures a sleep */
     bool embedder_last;          /* the last step was the embedder's */
     int (*embedder)(void *user); /* strata_host_t.idle or NULL: st_idle_embedder */
@@ -43,8 +43,9 @@ struct st_idle {
     uint32_t embedder_turn;      /* counts steps */
 };
 
-/* Between two polls that found nothing. Without it an x86-64 has many polls under way when the line changes and throws
- * them all away: measured, the pause halves the latency. An aarch64 is told that another thread of the core may go on.
+/* Pauses between two polls without an event. Without the pause an x86-64 has many polls in flight when the cache line
+ * changes, and discards them all: measured, the pause halves the latency. On aarch64 another thread of the core may
+ * run.
  */
 static inline void st_relax(void)
 {
@@ -80,21 +81,21 @@ static inline bool st_idle_step(struct st_idle *idle)
     }
     return st_idle_step_slow(idle);
 }
-/* Before a sleep: some waits measure what it costs the processor. The answer is for st_idle_sleep_end. */
+/* Called before a sleep: some waits measure its cost in processor time. The result is passed to st_idle_sleep_end. */
 ST_API uint64_t st_idle_sleep_begin(struct st_idle *idle);
 /* After a sleep. */
 ST_API void st_idle_sleep_end(struct st_idle *idle, uint64_t used_ns);
 
-/* Whether the next step without an event pauses for no longer than a moment. */
+/* Whether the next step without an event only spins. */
 static inline bool st_idle_spins(const struct st_idle *idle)
 {
     return idle->count < idle->next_yield;
 }
 /* While spinning, one call of st_idle_embedder_due in so many is true. */
 #define ST_IDLE_EMBEDDER_EVERY 16u
-/* Whether it is the embedder's turn to move what else it has to move: each ST_IDLE_EMBEDDER_EVERYth time while
- * spinning, else every other time. It may give the processor away itself, so the thread that waits polls before it
- * yields: what has come meanwhile must not wait for another turn. */
+/* Whether the embedder's other work is due: every ST_IDLE_EMBEDDER_EVERYth time while spinning, else every other time.
+ * The embedder may yield the processor itself, so the waiting thread polls before it yields, for messages that have
+ * arrived meanwhile. */
 static inline bool st_idle_embedder_due(struct st_idle *idle)
 {
     if (!idle->embedder)
@@ -104,7 +105,7 @@ static inline bool st_idle_embedder_due(struct st_idle *idle)
     idle->embedder_last = !idle->embedder_last;
     return idle->embedder_last;
 }
-/* Calls the embedder. True when it handled something, which is as good as an event. No lock may be held. */
+/* Calls the embedder. True: it handled something, which counts as an event. No lock may be held. */
 static inline bool st_idle_embedder(struct st_idle *idle)
 {
     return idle->embedder(idle->embedder_user) > 0;

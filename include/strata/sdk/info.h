@@ -17,7 +17,7 @@ enum st_info_fate {
     ST_INFO_NOT_LOADED, /* the plugin could not be used; reason says why */
     ST_INFO_EXCLUDED,   /* the user's list does not admit it */
     ST_INFO_CHOSEN,
-    ST_INFO_UNUSED,  /* could have been used, another one won */
+    ST_INFO_UNUSED,  /* could have been used, but another one was preferred */
     ST_INFO_REJECTED /* open() failed, or another check of its framework; reason says why */
 };
 
@@ -30,7 +30,7 @@ struct st_info_component {
     const char *summary;          /* "" when not loaded */
     const char *default_priority; /* text of a number; "" when not loaded */
     int priority;                 /* in effect */
-    enum st_info_fate fate;       /* what became of it */
+    enum st_info_fate fate;       /* its outcome */
     const char *reason;           /* one line, or "" */
     bool by_name;                 /* the user's include list names it */
 };
@@ -78,31 +78,30 @@ struct st_info_device {
     uint32_t bandwidth_mbs;      /* that the module states, MB/s */
     int exclusivity;             /* the modules of the highest that reach a peer are used for it */
     bool needs_registration;     /* memory of get and put must be registered */
-    const char *own;             /* one JSON object: what the module says of itself ("device", ...), or "" */
+    const char *own;             /* one JSON object from the module ("device", ...), or "" */
 };
 
 /* Reads settings and opens components like strata_init, but opens no component's modules and joins no job.
  * `config` may be NULL. STRATA_ERR_PARAM or STRATA_ERR_NOT_FOUND with the text for the user in err. */
 ST_API int st_info_create(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
-/* The same for what strata_init would load at its start: without the components of memory, mpool and rcache, which are
- * loaded when they are first needed, unless a setting names the framework or a parameter of it. */
+/* The same for the components that strata_init would load at its start: without those of memory, mpool and rcache,
+ * which are loaded when they are first needed, unless a setting names the framework or a parameter of it. */
 ST_API int st_info_create_needed(const strata_config_t *config, struct st_mca **out, char *err, size_t err_size);
-/* Makes a context as strata_init would, with all components loaded, and ends it again, for what that records about each
- * component. Returns what strata_init would, with the text in err; *out is set whenever the component system itself
- * could be made, also when no context could, and NULL otherwise. Before it ends the context it shows it to `look`,
- * unless that is NULL. */
+/* Makes a context as strata_init would, with all components loaded, and ends it again, to record the outcome for each
+ * component. Returns the result of strata_init, with the text in err; *out is set if the component system could be
+ * made, also without a context, and NULL otherwise. Calls `look`, unless it is NULL, before it ends the context. */
 ST_API int st_info_try(const strata_config_t *config, void (*look)(void *arg, strata_t *s), void *arg,
                        struct st_mca **out, char *err, size_t err_size);
-/* Frees what st_info_create or st_info_try made. */
+/* Frees the result of st_info_create or st_info_try. */
 ST_API void st_info_destroy(struct st_mca *mca);
 
 /* The folders that were searched for plugins, separated by colons. */
 ST_API const char *st_info_folders(const struct st_mca *mca);
 
-/* Calls fn for each, sorted by framework and name. What fn gets is valid as long as mca, unless noted. */
+/* Calls fn for each component, sorted by framework and name. Its data is valid as long as mca, unless noted. */
 ST_API void st_info_components(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_component *c),
                                void *arg);
-/* Rows of components that could not be loaded are not known and not shown. */
+/* Calls fn for each parameter; those of components that could not be loaded are not known. */
 ST_API void st_info_params(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_param *p), void *arg);
 /* The counters of all components that could be loaded, in the order of st_info_components. */
 ST_API void st_info_counters(const struct st_mca *mca, void (*fn)(void *arg, const struct st_info_counter *c),

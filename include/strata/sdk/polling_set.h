@@ -25,37 +25,38 @@ struct st_polling_set_config {
     uint32_t window;        /* arrivals (all peers) after which counts are halved */
 };
 
-/* A slot that a verdict names is set aside until joined or left is called on it, so no verdict comes twice while rings
- * are handed over. A slot that was taken from a peer goes to the peer whose arrival asked for that, if it sends again
- * before counts are halved. */
-/* What an arrival asks of the transport. */
+/* A slot that a verdict names is reserved until joined or left is called for it, so that no verdict is repeated while a
+ * ring changes its owner. A slot taken from a peer goes to the peer whose arrival caused this, if it sends again before
+ * counts are halved. */
+/* Action of the transport required by an arrival. */
 enum st_polling_verdict {
     ST_POLL_STAY,    /* nothing to do */
-    ST_POLL_PROMOTE, /* *slot is free: give the peer a ring there, then call joined (left or unusable, if that fails) */
-    ST_POLL_EVICT    /* the set is full: take the ring in *slot away from its peer, then call left (joined: keep it) */
+    ST_POLL_PROMOTE, /* *slot is free: grant the peer a ring there, then call joined (left or unusable, if that fails)
+                      */
+    ST_POLL_EVICT    /* the set is full: revoke the ring in *slot from its peer, then call left (joined: keep it) */
 };
 
 /* Makes an empty set for peers 0..n_peers-1. */
 ST_API int st_polling_set_create(const struct st_polling_set_config *config, uint32_t n_peers,
                                  struct st_polling_set **out);
-/* Peers that the user names: they are hot from their first message, and evicted only in favour of one another. To be
- * called before the first arrival. The caller keeps `peers` until the set is destroyed. */
+/* Sets the peers that the user names: they are hot from their first message, and evicted only in favour of each other.
+ * Call it before the first arrival. `peers` must remain valid until the set is destroyed. */
 ST_API void st_polling_set_favour(struct st_polling_set *set, const struct st_peer_ranges *peers);
-/* Frees it; the rings are the transport's. */
+/* Frees the set; the transport frees the rings. */
 ST_API void st_polling_set_destroy(struct st_polling_set *set);
-/* A message of `peer` (0..n_peers-1) came by the shared path. */
+/* Counts a message of `peer` (0..n_peers-1) by the shared path. */
 ST_API enum st_polling_verdict st_polling_set_shared_arrival(struct st_polling_set *set, uint32_t peer, uint32_t *slot);
-/* n messages came through the ring in `slot`. Cheap: called per poll batch. True: the order of polling has changed. */
+/* Counts n messages by the ring in `slot`. Cheap: called per poll batch. True: the order of polling has changed. */
 ST_API bool st_polling_set_ring_arrival(struct st_polling_set *set, uint32_t slot, uint32_t n);
-/* The transport gave `peer` the ring in `slot`. */
+/* The transport has granted `peer` the ring in `slot`. */
 ST_API void st_polling_set_joined(struct st_polling_set *set, uint32_t peer, uint32_t slot);
-/* PROMOTE has failed, and would fail again: no peer gets the slot, before `left` is called on it. */
+/* PROMOTE has failed, and would fail again: no peer gets the slot until `left` is called for it. */
 ST_API void st_polling_set_unusable(struct st_polling_set *set, uint32_t slot);
-/* The ring in `slot` has been taken away. */
+/* The ring in `slot` has no owner any more. */
 ST_API void st_polling_set_left(struct st_polling_set *set, uint32_t slot);
-/* Members in the order in which to poll them, those whose rings are being taken away included: *slots has *n entries,
- * valid until the next join or leave. ring_arrival may swap an entry with the one before it, which a loop over the
- * entries from the first to the last may ignore. */
+/* Returns the members in the order of polling, including those whose rings are being revoked: *slots has *n entries,
+ * valid until the next join or leave. ring_arrival may swap an entry with the one before it, which a loop from the
+ * first to the last entry may ignore. */
 ST_API void st_polling_set_order(const struct st_polling_set *set, const uint32_t **slots, uint32_t *n);
 /* Memory that the set holds. */
 ST_API size_t st_polling_set_bytes(const struct st_polling_set *set);
