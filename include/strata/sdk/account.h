@@ -25,7 +25,7 @@ struct st_account_mark {
 
 /* Begins a bracket. */
 ST_API void st_account_enter(strata_t *s, enum st_account_by by, struct st_account_mark *mark);
-/* Ends it: what has been added since is the libraries'. A bracket in which memory was given back takes away. */
+/* Ends a bracket: memory added since its beginning counts for the libraries; memory freed meanwhile is subtracted. */
 ST_API void st_account_leave(strata_t *s, const struct st_account_mark *mark);
 
 #ifdef __cplusplus

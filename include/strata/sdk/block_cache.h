@@ -1,6 +1,6 @@
-/* Memory for blocks of any size that come and go. Long blocks given back to the C library would go back to the kernel,
- * and each page would be cleared anew for the next one. So a few stay in the cache, four sizes to a power of two; those
- * of the size that was least recently used are freed first. Not thread safe: the owner serialises. */
+/* Allocator for blocks of any size that are freed soon. The C library would return long blocks to the kernel, which
+ * clears each page again for the next block. The cache keeps some of them, four sizes to a power of two, and frees
+ * those of the least recently used size first. Not thread safe: the owner serialises. */
 #ifndef STRATA_SDK_BLOCK_CACHE_H
 #define STRATA_SDK_BLOCK_CACHE_H
 
@@ -27,11 +27,11 @@ struct st_block_cache {
     void *unused[ST_BLOCK_LISTS];  /* blocks of one size, linked through their first word */
 };
 
-/* A block of at least `bytes`, uninitialised. NULL: out of memory. */
+/* Returns an uninitialised block of at least `bytes`. NULL: out of memory. */
 ST_API void *st_block_get(struct st_block_cache *cache, size_t bytes);
-/* Gives back a block that st_block_get returned for `bytes`. NULL is ignored. */
+/* Frees a block that st_block_get returned for `bytes`. NULL is ignored. */
 ST_API void st_block_put(struct st_block_cache *cache, void *block, size_t bytes);
-/* Frees the unused blocks. Blocks in use may still be given back. */
+/* Frees the unused blocks. Blocks in use may still be freed later. */
 ST_API void st_block_cache_clear(struct st_block_cache *cache);
 
 #ifdef __cplusplus

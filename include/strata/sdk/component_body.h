@@ -1,9 +1,9 @@
 /* A component in two objects, for a component whose libraries cost every rank memory and time, but which few jobs use.
  *
  * strata_FRAMEWORK_NAME.so is the plugin: the component with its tables of parameters and counters, and an open() that
- * looks whether there is anything to do. FRAMEWORK_NAME.so beside it is the body: the rest, linked with the libraries,
- * loaded when open() asks for it. It exports one symbol, st_body_FRAMEWORK_NAME, made by ST_BODY. In a library with
- * components linked in the body is linked in as well, and nothing is loaded. */
+ * checks whether the body is needed. FRAMEWORK_NAME.so beside it is the body: the rest, linked with the libraries;
+ * open() loads it. It exports one symbol, st_body_FRAMEWORK_NAME, made by ST_BODY. If components are linked into the
+ * library, the body is linked in as well, and nothing is loaded. */
 #ifndef STRATA_SDK_COMPONENT_BODY_H
 #define STRATA_SDK_COMPONENT_BODY_H
 
@@ -22,7 +22,8 @@ extern "C" {
 /* In the plugin, at file scope: lets ST_BODY_OF find a body that is linked in. */
 #define ST_BODY_DECLARE(framework, name, type) __attribute__((weak)) extern const type st_body_##framework##_##name
 
-/* In the plugin: the body's ops; NULL when the body cannot be loaded, and then why, of why_size bytes, says why. */
+/* In the plugin: returns the body's ops; NULL: the body cannot be loaded, and `why`, of why_size bytes, has the reason.
+ */
 #define ST_BODY_OF(framework, name, c, why, why_size)                                                                  \
     (&st_body_##framework##_##name ? &st_body_##framework##_##name : st_component_body(c, why, why_size))
 

@@ -1,5 +1,4 @@
-/* Memory of a process as the kernel counts it (proc(5): /proc/PID/smaps and status), in classes that answer whose it
- * is. */
+/* Memory of a process by the kernel's figures (proc(5): /proc/PID/smaps and status), classified by owner. */
 #ifndef STRATA_SDK_PROCESS_MEMORY_H
 #define STRATA_SDK_PROCESS_MEMORY_H
 
@@ -11,10 +10,10 @@
 extern "C" {
 #endif
 
-/* Bytes. A mapping belongs to one class: the device's (an RDMA device's file, or softhca's memory), a segment (shared
- * memory and other files that are mapped shared), an image (a program, a library, any other file mapped private), or
- * none of these (heap, stacks, anonymous maps). Reserved huge pages (hugetlbfs) are in all figures but resident_most,
- * of which the kernel leaves them out; one that several processes map counts whole. */
+/* All members are in bytes. A mapping belongs to one class: the device's (an RDMA device's file, or softhca's memory),
+ * a segment (shared memory and other files that are mapped shared), an image (a program, a library, any other file
+ * mapped private), or none of these (heap, stacks, anonymous maps). Reserved huge pages (hugetlbfs) are included in all
+ * figures except resident_most, where the kernel omits them; one that several processes map counts in full. */
 struct st_process_memory {
     size_t private_bytes; /* pages that no other process maps; outside the device's and segments */
     size_t proportional;  /* PSS: each page divided by the processes that map it; outside the device's */

@@ -17,24 +17,24 @@ extern "C" {
 struct st_shared_name {
     uint64_t offset; /* of its first byte in the file */
     uint64_t length; /* bytes, 1 to ST_SHARED_MAP_MOST */
-    uint32_t inode;  /* of the file, its lower 32 bits: the descriptor may be another file's by now */
-    int32_t fd;      /* that process's number for it */
+    uint32_t inode;  /* of the file, its lower 32 bits: detects a descriptor that was reused for another file */
+    int32_t fd;      /* descriptor in that process */
 };
 
-/* What st_shared_map has mapped. */
+/* A mapping made by st_shared_map. */
 struct st_shared_mapping {
-    char *memory; /* where the part's first byte is here; NULL: nothing is mapped */
+    char *memory; /* address of the part's first byte here; NULL: nothing is mapped */
     void *start;  /* the mapping's first page */
     size_t bytes; /* whole pages */
 };
 
 /* Fills *name for memory of this process at `offset` of its file `fd`. STRATA_ERR_ARG: too long to be mapped. */
 ST_API int st_shared_name_make(int fd, uint64_t offset, uint64_t length, struct st_shared_name *name);
-/* Maps it, readable and writable, through /proc/`pid`/fd. A child after fork does not have it. STRATA_ERR_UNSUPPORTED:
- * the process may not be looked into, or what the name says is not part of a memfd that nobody can make shorter;
+/* Maps a named part, readable and writable, through /proc/`pid`/fd. A child after fork does not have the mapping.
+ * STRATA_ERR_UNSUPPORTED: no access to the process, or the name is not part of a memfd sealed against shrinking;
  * STRATA_ERR_NOMEM: not now. */
 ST_API int st_shared_map(uint32_t pid, const struct st_shared_name *name, struct st_shared_mapping *out);
-/* Unmaps it; nothing happens where nothing is mapped. */
+/* Unmaps a mapping; no effect if nothing is mapped. */
 ST_API void st_shared_unmap(struct st_shared_mapping *mapping);
 
 #ifdef __cplusplus

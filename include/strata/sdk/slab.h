@@ -30,7 +30,7 @@ ST_API void *st_slab_get_slow(struct st_slab *slab);
 /* Memory that the slabs hold. */
 ST_API size_t st_slab_bytes(const struct st_slab *slab);
 
-/* Uninitialised object, or NULL at the limit or out of memory. */
+/* Returns an uninitialised object, or NULL at the limit or out of memory. */
 static inline void *st_slab_get(struct st_slab *slab)
 {
     void *o = slab->free;
@@ -40,7 +40,7 @@ static inline void *st_slab_get(struct st_slab *slab)
     slab->in_use++;
     return o;
 }
-/* Gives an object back. */
+/* Returns an object to the list. */
 static inline void st_slab_put(struct st_slab *slab, void *o)
 {
     *(void **)o = slab->free;

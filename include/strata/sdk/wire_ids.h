@@ -1,5 +1,5 @@
-/* Names for objects that travel over the wire: an index and a generation, never an address. What a peer sends back is
- * looked up and compared, so that a stale or forged name finds nothing. Not thread safe. */
+/* Names for objects on the wire: an index and a generation, never an address. A name sent back by a peer is looked up
+ * and compared, so that a stale or forged name finds nothing. Not thread safe. */
 #ifndef STRATA_SDK_WIRE_IDS_H
 #define STRATA_SDK_WIRE_IDS_H
 
@@ -26,13 +26,13 @@ struct st_wire_ids {
     uint32_t free;            /* index of the first free slot, n when there is none */
 };
 
-/* A new name, or 0 when out of memory: 0 is never a name. */
+/* Returns a new name, or 0 when out of memory: 0 is never a name. */
 ST_API uint64_t st_wire_id_get(struct st_wire_ids *ids, uint32_t kind, void *object);
-/* The name is stale from now on. One that is stale already, or 0, changes nothing. */
+/* Makes a name stale. No effect for a stale name, or 0. */
 ST_API void st_wire_id_put(struct st_wire_ids *ids, uint64_t id);
 ST_API void st_wire_ids_destroy(struct st_wire_ids *ids); /* the objects are the user's */
 
-/* The object of a name of that kind, or NULL. */
+/* Returns the object of a name of that kind, or NULL. */
 static inline void *st_wire_id_find(const struct st_wire_ids *ids, uint32_t kind, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
