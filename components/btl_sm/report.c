@@ -37,13 +37,13 @@ void sm_mem_report(struct st_btl *btl, st_mem_line_fn line, void *arg)
 }
 
 const struct st_counter sm_counters[SM_N_COUNTERS] = {
-    {"by_queue", "messages", STRATA_COUNT, "A message used the receiver's shared queue instead of a private ring."},
-    {"again", "times", STRATA_COUNT, "The receiver had no room, and the send was repeated later."},
+    {"by_queue", "messages", STRATA_COUNT,
+     "A message went by the receiver's shared queue, and not by a ring of the pair's own."},
+    {"again", "times", STRATA_COUNT, "There was no room towards the receiver, and the send was tried again later."},
     {"cooperative_copies", "copies", STRATA_COUNT, "Both processors copied a long message at the same time."},
-    {"one_sided_copies", "copies", STRATA_COUNT,
-     "One process copied a long message, or a piece of one, in a single copy."},
+    {"one_sided_copies", "copies", STRATA_COUNT, "The kernel copied a long message, or a piece of one, at once."},
     {"demotions", "peers", STRATA_COUNT,
-     "Access to the memory of a peer was lost, and its messages are copied twice from then on."},
+     "The memory of a peer could not be reached any more, and its messages are copied twice since."},
     {"sleeps", "times", STRATA_COUNT, "This rank slept until another one woke it."},
     {"wakes", "times", STRATA_COUNT, "This rank woke another one."},
 };

@@ -14,15 +14,15 @@
 const struct st_counter tcp_counters[TCP_N_COUNTERS] = {
     {"blocked", "times", STRATA_COUNT, "A socket had no room, and the send was tried again later."},
     {"refused", "connections", STRATA_COUNT,
-     "A connection was closed because the other side did not prove its membership in the job, or sent invalid frames."},
-    {"duplicates", "connections", STRATA_COUNT, "A connection was closed because the pair had another one."},
+     "A connection was closed since the other side did not prove to belong to the job, or sent no frames of it."},
+    {"duplicates", "connections", STRATA_COUNT, "A connection was closed since the pair had another one."},
     {"dials", "connections", STRATA_COUNT, "An address of a peer was dialled."},
-    {"broken", "connections", STRATA_COUNT, "A connection in use broke."},
-    {"puts", "operations", STRATA_COUNT, "A put, with or without a notice, was accepted."},
-    {"gets", "operations", STRATA_COUNT, "A get was accepted."},
+    {"broken", "connections", STRATA_COUNT, "A connection that was in use has broken."},
+    {"puts", "operations", STRATA_COUNT, "A put, with or without a notice, was taken."},
+    {"gets", "operations", STRATA_COUNT, "A get was taken."},
     {"bulk", "connections", STRATA_COUNT, "A second connection to a peer was made, for puts and gets."},
     {"zerocopy", "calls", STRATA_COUNT, "A payload, or a part of one, was sent with MSG_ZEROCOPY."},
-    {"copied", "calls", STRATA_COUNT, "The kernel copied a payload in spite of MSG_ZEROCOPY."},
+    {"copied", "calls", STRATA_COUNT, "The kernel copied it all the same."},
 };
 
 void tcp_count(const struct st_counting *counting, uint64_t *value)

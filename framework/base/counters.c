@@ -8,29 +8,33 @@
 #include <strata/sdk/rcache.h>
 
 static const struct st_counter of_btls[] = {
-    {"messages_sent", "messages", STRATA_COUNT, "Fragments, puts and gets that this rank has begun on this transport."},
-    {"bytes_sent", "bytes", STRATA_COUNT, "Bytes that this rank has sent or put on this transport."},
+    {"messages_sent", "messages", STRATA_COUNT,
+     "This rank has begun so many fragments, puts and gets by this transport."},
+    {"bytes_sent", "bytes", STRATA_COUNT, "This rank has sent or put so many bytes by this transport."},
     {"bytes_got", "bytes", STRATA_COUNT,
-     "Bytes that this rank has fetched from its peers' memory; the peers do not count them as sent."},
-    {"registered_bytes", "bytes", STRATA_LEVEL, "Registered bytes of the transport's own memory."},
+     "This rank has fetched so many bytes from its peers' memory, where they do not count as sent."},
+    {"registered_bytes", "bytes", STRATA_LEVEL, "The transport holds so many bytes of registered memory of its own."},
 };
 static const struct st_counter of_caches[] = {
-    {"hits", "times", STRATA_COUNT, "A request found a registration of its memory."},
-    {"misses", "times", STRATA_COUNT, "A request had to register its memory, successfully or not."},
+    {"hits", "times", STRATA_COUNT, "Memory was needed that was registered already."},
+    {"misses", "times", STRATA_COUNT, "Memory was needed that had to be registered first, whether it could be or not."},
     {"evictions", "registrations", STRATA_COUNT, "An idle registration was undone to make room for others."},
-    {"invalidations", "registrations", STRATA_COUNT, "A registration was undone because its memory was unmapped."},
-    {"ranges", "ranges", STRATA_COUNT, "A range of memory was unmapped and searched for in the cache."},
+    {"invalidations", "registrations", STRATA_COUNT, "A registration was undone because its memory went away."},
+    {"ranges", "ranges", STRATA_COUNT, "A range of memory went away and the cache was searched for it."},
     {"overflows", "times", STRATA_COUNT,
-     "More ranges were unmapped at once than could be recorded, and all registrations were undone."},
-    {"registrations", "registrations", STRATA_LEVEL, "Registrations of the program's memory."},
-    {"registered_bytes", "bytes", STRATA_LEVEL, "Bytes of the program's memory that are registered, and thus pinned."},
-    {"registered_bytes_max", "bytes", STRATA_PEAK, "Maximum of registered_bytes."},
+     "More ranges went away at once than could be noted, and all registrations were undone."},
+    {"registrations", "registrations", STRATA_LEVEL, "So many registrations of the program's memory exist."},
+    {"registered_bytes", "bytes", STRATA_LEVEL, "So many bytes of the program's memory are registered, and so pinned."},
+    {"registered_bytes_max", "bytes", STRATA_PEAK,
+     "At most so many bytes of the program's memory were registered at a time."},
 };
 static const struct st_counter of_pools[] = {
-    {"blocks", "blocks", STRATA_LEVEL, "Blocks of memory that the program has from strata_mem_alloc or MPI_Alloc_mem."},
+    {"blocks", "blocks", STRATA_LEVEL,
+     "The program has so many blocks of memory from strata_mem_alloc or MPI_Alloc_mem."},
     {"bytes", "bytes", STRATA_LEVEL,
-     "Bytes of the program's blocks from strata_mem_alloc or MPI_Alloc_mem, in whole pages."},
-    {"bytes_max", "bytes", STRATA_PEAK, "Maximum of the bytes of these blocks."},
+     "The program's blocks from strata_mem_alloc or MPI_Alloc_mem have so many bytes, in whole pages."},
+    {"bytes_max", "bytes", STRATA_PEAK,
+     "The program's blocks from strata_mem_alloc or MPI_Alloc_mem had at most so many bytes at a time."},
 };
 #define N(rows) (sizeof(rows) / sizeof(*(rows)))
 
