@@ -43,7 +43,7 @@ static const struct st_param params[] = {
      NULL},
     {"rndv", ST_PARAM_ENUM, AT(rndv), "auto", 0, 0, NULL,
      "Protocol of long messages, for tests and measurements; what a path cannot do is ignored.", 6, rndv_choices},
-    {"coalesce", ST_PARAM_INT, AT(coalesce), "-1", -1, 65536, "bytes",
+    {"coalesce", ST_PARAM_INT, AT(coalesce), "-1", -1, UINT16_MAX, "bytes",
      "Largest message of a nonblocking send that is kept back in a burst for others to go along with, or that goes "
      "with others when it had to wait; -1: what the transport says, 0: none but empty ones.",
      4, NULL},

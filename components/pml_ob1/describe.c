@@ -82,7 +82,7 @@ char *ob1_describe(struct st_pml *head, int rank)
     const struct st_btl_endpoint *ep = st_peer_path(peer->shared, 0);
     bool learns = peer->table && peer->table->of.learns;
     struct ob1_ways_of of = {
-        .wanted = (enum ob1_rndv)pml->config.rndv, .caps = ep->caps & ~peer->lost_caps, .learns = learns};
+        .wanted = (enum ob1_rndv)pml->config.rndv, .caps = ep->caps & ~(uint32_t)peer->lost_caps, .learns = learns};
     ob1_thresholds(pml, ep, &of.limits);
     of.limits.eager_limit = peer->eager_limit;
     of.limits.stream_limit = peer->stream_limit;

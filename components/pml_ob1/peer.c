@@ -47,7 +47,7 @@ void ob1_peer_changed(void *arg, struct st_peer *shared)
         return;
     /* A put to oneself would only make the owner of the processor copy for the sake of two roles. */
     if (shared->rank == pml->rank)
-        peer->lost_caps |= ST_BTL_PUT;
+        peer->lost_caps = (uint16_t)(peer->lost_caps | ST_BTL_PUT);
     ob1_peer_limits(pml, peer);
     ob1_peer_fast(peer);
 }
@@ -56,7 +56,7 @@ void ob1_peer_lost(struct ob1 *pml, struct ob1_peer *peer, uint32_t caps)
 {
     if ((peer->lost_caps & caps) == caps || !peer->shared->bml)
         return;
-    peer->lost_caps |= caps;
+    peer->lost_caps = (uint16_t)(peer->lost_caps | caps);
     ob1_peer_limits(pml, peer);
     ob1_peer_fast(peer);
 }

@@ -47,11 +47,11 @@ struct ob1_peer {
     uint32_t n_members;
     uint32_t eager_limit; /* of paths[0] or the lane, the parameter applied */
     uint32_t stream_limit;
-    uint32_t coalesce;  /* of paths[0], the parameter applied */
     uint32_t zcopy_min; /* UINT32_MAX: never */
     uint32_t alone_min; /* UINT32_MAX: never */
     uint32_t next_stream;
-    uint32_t lost_caps; /* what its paths turned out not to be able to do */
+    uint16_t lost_caps; /* what its paths turned out not to be able to do */
+    uint16_t coalesce;  /* of paths[0], the parameter applied */
     bool announce;      /* it has asked us to */
     /* OB1_THROTTLE may overtake one another: numbers of the last one sent and of the newest one received. */
     uint8_t throttle_sent, throttle_received;

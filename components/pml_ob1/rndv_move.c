@@ -100,7 +100,7 @@ int ob1_move_run(void *arg, struct st_work *w)
         return STRATA_ERR_AGAIN; /* until the failure of the peer has been dealt with */
     if (t->next < t->end && up != w->path)
         ob1_move_give_up(pml, t, STRATA_ERR_PEER);
-    else if (t->next < t->end && !(ep->caps & ~t->peer->lost_caps & m->cap))
+    else if (t->next < t->end && !(ep->caps & ~(uint32_t)t->peer->lost_caps & m->cap))
         ob1_move_give_up(pml, t, STRATA_ERR_UNSUPPORTED);
     while (t->next < t->end && t->in_flight < (uint32_t)pml->config.depth) {
         uint64_t offset = t->next, len = t->end - offset < step ? t->end - offset : step;

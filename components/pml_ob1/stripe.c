@@ -27,7 +27,7 @@ static enum ob1_protocol ob1_stripe_choose(struct ob1 *pml, const struct ob1_req
                            .peer_exposed = (req->offer & OB1_F_EXPOSED) != 0,
                            .peer_key = (req->offer & OB1_F_KEY) != 0 && ep->btl == req->key_btl,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps = ep->caps & ~peer->lost_caps,
+                           .caps = ep->caps & ~(uint32_t)peer->lost_caps,
                            .length = length,
                            .rdma_min = at_once ? 0 : t.rdma_min,
                            .split_min = at_once ? t.alone_split_min : t.split_min};

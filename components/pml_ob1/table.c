@@ -110,7 +110,7 @@ static __attribute__((noinline)) uint8_t table_ask(const struct ob1 *pml, const 
 
     if (peer->table)
         of = peer->table->of;
-    of.caps = ep->caps & ~peer->lost_caps;
+    of.caps = ep->caps & ~(uint32_t)peer->lost_caps;
     return ob1_way_start(&of, traffic, length);
 }
 

@@ -69,14 +69,14 @@ static void ob1_peer_table(struct ob1 *pml, struct ob1_peer *peer, const struct 
 void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
 {
     struct st_btl_endpoint *way = st_peer_way(peer->shared, 0);
-    uint32_t caps = st_peer_path(peer->shared, 0)->caps & ~peer->lost_caps;
+    uint32_t caps = st_peer_path(peer->shared, 0)->caps & ~(uint32_t)peer->lost_caps;
     struct ob1_tune *tune = ob1_tune_of(pml, way);
     struct st_thresholds t;
 
     ob1_thresholds(pml, way, &t); /* a lane copies what it sends */
     peer->eager_limit = peer->announce ? ob1_smaller(TINY, t.eager_limit) : t.eager_limit;
     peer->stream_limit = peer->announce ? 0 : t.stream_limit;
-    peer->coalesce = t.coalesce;
+    peer->coalesce = (uint16_t)ob1_smaller(t.coalesce, UINT16_MAX);
     peer->zcopy_min = t.zcopy_min;
     if (peer->announce || !(caps & ST_BTL_GET))
         peer->alone_min = UINT32_MAX;

@@ -62,7 +62,7 @@ enum mapping { MAPS_OTHER, MAPS_STACK, MAPS_IMAGE, MAPS_SEGMENT, MAPS_DEVICE };
 /* The kernel's name of anonymous memory in huge pages (MAP_HUGETLB). */
 #define ANON_HUGE "/anon_hugepage"
 
-static bool begins(const char *name, const char *with)
+static bool memory_begins(const char *name, const char *with)
 {
     return strncmp(name, with, strlen(with)) == 0;
 }
@@ -85,11 +85,11 @@ static enum mapping mapping_of(const char *line, uint64_t *guard)
         return MAPS_STACK;
     if (!permissions || !name || *name == '[')
         return permissions && permissions[4] == 's' ? MAPS_SEGMENT : MAPS_OTHER;
-    if (begins(name, "/dev/infiniband/") || begins(name, "/dev/uverbs") || begins(name, "/memfd:softhca"))
+    if (memory_begins(name, "/dev/infiniband/") || memory_begins(name, "/dev/uverbs") || memory_begins(name, "/memfd:softhca"))
         return MAPS_DEVICE;
     if (permissions[4] == 's')
         return MAPS_SEGMENT;
-    return begins(name, ANON_HUGE) ? MAPS_OTHER : MAPS_IMAGE;
+    return memory_begins(name, ANON_HUGE) ? MAPS_OTHER : MAPS_IMAGE;
 }
 
 /* Whether `line` is field `name`; its value in bytes. */

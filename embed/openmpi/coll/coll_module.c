@@ -17,10 +17,12 @@ int coll_strata_run(struct coll_strata_call *call, int rc, struct ompi_communica
     return coll_strata_call_end(call, rc);
 }
 
-/* Datatype and operation are the same at all members (MPI-3.1, section 5.9.1): so is this. */
+/* Datatype and operation are the same at all members (MPI-3.1, section 5.9.1): so is this. MPI's calls about operations
+ * do not work within MPI_Init, where all members of a communicator are at the same time. */
 static bool module_reduces(const struct ompi_datatype_t *datatype)
 {
-    return coll_strata_plain(datatype) && datatype->super.size > 0;
+    int ready = 0;
+    return coll_strata_plain(datatype) && datatype->super.size > 0 && PMPI_Initialized(&ready) == MPI_SUCCESS && ready;
 }
 
 /* ---- blocking ---- */
