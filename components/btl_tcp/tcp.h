@@ -112,22 +112,22 @@ struct tcp_module {
     struct st_rank_table peers;       /* struct tcp_peer */
     struct tcp_conn *hot[TCP_HOT];
     uint32_t n_hot, n_strangers, n_conns, n_blocked, n_peers;
-    uint32_t n_meeting;          /* connections whose handshake has not ended */
-    uint32_t n_young;            /* of `dialling`: for less than TCP_DIAL_NEXT */
-    uint32_t turn;               /* counts progress */
-    uint32_t cold_turn;          /* counts rounds with hot connections */
+    uint32_t n_meeting; /* connections whose handshake has not ended */
+    uint32_t n_young;   /* of `dialling`: for less than TCP_DIAL_NEXT */
+    uint32_t turn;      /* counts progress */
+    uint32_t cold_turn; /* counts rounds with hot connections */
     uint32_t n_crowded;
     struct tcp_peer *crowded[TCP_HOT]; /* that got a burst since the last progress */
-    uint32_t frame_max, rx_size; /* bytes of the longest frame; of a receive buffer */
-    char *spare;                 /* rx_size bytes, or NULL */
-    uint64_t looked;             /* ns: of the last look at the time */
-    uint64_t swept;              /* ns: deadlines were looked at */
-    uint64_t probed;             /* ns: the kernel was asked which peers are silent */
-    uint64_t accept_at;          /* ns: the listener is asked again; 0: it is asked now */
-    uint64_t n_rx, n_out;        /* buffers held */
-    size_t zerocopy;             /* shortest payload sent without a copy; 0, TCP_ZEROCOPY_OFF: see zerocopy.c */
-    uint8_t link;                /* of each pair this module has the link of this number */
-    struct tcp_pair pair;        /* the last one that was asked for */
+    uint32_t frame_max, rx_size;       /* bytes of the longest frame; of a receive buffer */
+    char *spare;                       /* rx_size bytes, or NULL */
+    uint64_t looked;                   /* ns: of the last look at the time */
+    uint64_t swept;                    /* ns: deadlines were looked at */
+    uint64_t probed;                   /* ns: the kernel was asked which peers are silent */
+    uint64_t accept_at;                /* ns: the listener is asked again; 0: it is asked now */
+    uint64_t n_rx, n_out;              /* buffers held */
+    size_t zerocopy;                   /* shortest payload sent without a copy; 0, TCP_ZEROCOPY_OFF: see zerocopy.c */
+    uint8_t link;                      /* of each pair this module has the link of this number */
+    struct tcp_pair pair;              /* the last one that was asked for */
     bool told_exhausted, closing;
     /* Puts and gets (rdma.h). */
     struct tcp_registered *regs; /* by tcp_key.index */
@@ -157,8 +157,8 @@ void tcp_conn_close(struct tcp_module *m, struct tcp_conn *c);
 void tcp_conn_lost(struct tcp_module *m, struct tcp_conn *c, const char *why);
 void tcp_conn_bury(struct tcp_module *m);
 void tcp_conn_watch(struct tcp_module *m, const struct tcp_conn *c); /* asks epoll for what c waits for */
-void tcp_conn_over(const struct tcp_conn *c);                 /* its end begins a new epoch of the pair */
-void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);   /* it has become the connection of the pair */
+void tcp_conn_over(const struct tcp_conn *c);                        /* its end begins a new epoch of the pair */
+void tcp_conn_up(struct tcp_module *m, struct tcp_conn *c);          /* it has become the connection of the pair */
 
 /* meet.c: the handshake goes on. Returns events. */
 int tcp_meet_writable(struct tcp_module *m, struct tcp_conn *c);

@@ -66,8 +66,8 @@ ST_INLINE void ob1_status(struct ob1_req *req, int src, int tag, int error, size
     req->head.status.sent = sent;
 }
 
-/* Whether a message of that length that nobody waits for had better wait for others to go along with (coalesce.c). `ep`:
- * the peer's first way; a lane refers to its path. */
+/* Whether a message of that length that nobody waits for had better wait for others to go along with (coalesce.c).
+ * `ep`: the peer's first way; a lane refers to its path. */
 ST_INLINE bool ob1_keeps_back(const struct ob1_peer *peer, const struct st_btl_endpoint *ep, size_t len)
 {
     return ST_UNLIKELY((ep->caps & ST_BTL_CROWDED) != 0) && len <= peer->coalesce &&

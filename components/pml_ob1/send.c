@@ -226,8 +226,7 @@ int ob1_send_start(struct ob1 *pml, struct ob1_req *req, bool refused, const str
         req->peer->flow.long_sends++;
     }
     req->work = (struct st_work){.path = 0};
-    if (refused || !st_list_empty(&req->peer->first) || ob1_holds(req) ||
-        ob1_first_run(pml, req) == STRATA_ERR_AGAIN)
+    if (refused || !st_list_empty(&req->peer->first) || ob1_holds(req) || ob1_first_run(pml, req) == STRATA_ERR_AGAIN)
         ob1_first_queue(pml, req);
     return STRATA_OK;
 }
@@ -381,8 +380,7 @@ static bool ob1_send_wants_request(const struct ob1_comm *c, const struct st_pml
     const struct ob1_cpeer *p = st_rank_table_get(&c->peers, (uint32_t)a->dst);
 
     return p && p->peer->shared->bml && (a->mode == STRATA_STANDARD || a->mode == STRATA_READY) &&
-           (ob1_send_may_lend(p->peer, data) ||
-            ob1_keeps_back(p->peer, st_peer_way(p->peer->shared, 0), data->length));
+           (ob1_send_may_lend(p->peer, data) || ob1_keeps_back(p->peer, st_peer_way(p->peer->shared, 0), data->length));
 }
 
 int ob1_isend_slow(strata_comm_t *comm, const struct st_pml_send *a, strata_request_t **req, bool refused)

@@ -62,8 +62,8 @@ static enum ob1_protocol way_by_limits(const struct ob1 *pml, const struct ob1_p
     struct ob1_choice c = {.contiguous = data->kind == STRATA_CONTIGUOUS,
                            .mode = mode,
                            .wanted = (enum ob1_rndv)pml->config.rndv,
-                           .caps =
-                               st_peer_path(peer->shared, st_peer_path_up(peer->shared, 0))->caps & ~(uint32_t)peer->lost_caps,
+                           .caps = st_peer_path(peer->shared, st_peer_path_up(peer->shared, 0))->caps &
+                                   ~(uint32_t)peer->lost_caps,
                            .length = data->length,
                            .eager_limit = peer->eager_limit,
                            .stream_limit = peer->stream_limit};

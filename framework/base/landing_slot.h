@@ -9,7 +9,7 @@
 struct landing_slot {
     uint32_t len;
     uint32_t number;
-    uint32_t seen;   /* credits that the sender had received */
+    uint32_t seen; /* credits that the sender had received */
     uint32_t flags;
 };
 _Static_assert(sizeof(struct landing_slot) == ST_LANDING_HEAD, "as it travels");

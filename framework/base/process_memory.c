@@ -67,8 +67,8 @@ static bool memory_begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* An arena of malloc for threads begins at a multiple of this (glibc's HEAP_MAX_SIZE), and ends in memory that nobody may
- * read; the next arena may follow. */
+/* An arena of malloc for threads begins at a multiple of this (glibc's HEAP_MAX_SIZE), and ends in memory that nobody
+ * may read; the next arena may follow. */
 #define ARENA_ALIGNMENT (64u << 20)
 
 /* "FROM-TO rwxp OFFSET DEVICE INODE   NAME". The stack of a thread has no name, and lies behind its guard, which nobody
@@ -85,7 +85,8 @@ static enum mapping mapping_of(const char *line, uint64_t *guard)
         return MAPS_STACK;
     if (!permissions || !name || *name == '[')
         return permissions && permissions[4] == 's' ? MAPS_SEGMENT : MAPS_OTHER;
-    if (memory_begins(name, "/dev/infiniband/") || memory_begins(name, "/dev/uverbs") || memory_begins(name, "/memfd:softhca"))
+    if (memory_begins(name, "/dev/infiniband/") || memory_begins(name, "/dev/uverbs") ||
+        memory_begins(name, "/memfd:softhca"))
         return MAPS_DEVICE;
     if (permissions[4] == 's')
         return MAPS_SEGMENT;

@@ -53,7 +53,8 @@ void report_now(const char *format, ...)
     va_list args;
     char line[LINE_BYTES];
     va_start(args, format);
-    (void)fwrite(line, 1, line_of(line, format, args), stderr);
+    size_t n = line_of(line, format, args);
+    (void)fwrite(line, 1, n, stderr);
     va_end(args);
 }
 

@@ -211,9 +211,11 @@ static void no_tasks(struct tw_rank *r)
             taken = next;
         }
         CHECK(taken != NULL);
-        next = *(void **)taken;
-        st_slab_put(&pml->tasks, taken);
-        taken = next;
+        if (taken) {
+            next = *(void **)taken;
+            st_slab_put(&pml->tasks, taken);
+            taken = next;
+        }
     }
     tw_quiesce(r);
     CHECK_OK(one(r, data[r->rank], 2));

@@ -31,13 +31,17 @@ static const struct st_btl_hints with_zcopy = {.send_zcopy = zcopy}, without = {
 
 static struct st_btl module(void)
 {
-    return (struct st_btl){
-        .ops = &ops,
-        .hints = &with_zcopy,
-        .caps = ST_BTL_GET | ST_BTL_PUT,
-        .eager_limit = 1000,
-        .max_send = 4000,
-        .facts = {.latency_ns = 1000, .bandwidth_mbs = 1000, .ask_cost = 3000, .fragment_cost = 200, .zcopy_cost = 500, .rdma_cost = 8000}};
+    return (struct st_btl){.ops = &ops,
+                           .hints = &with_zcopy,
+                           .caps = ST_BTL_GET | ST_BTL_PUT,
+                           .eager_limit = 1000,
+                           .max_send = 4000,
+                           .facts = {.latency_ns = 1000,
+                                     .bandwidth_mbs = 1000,
+                                     .ask_cost = 3000,
+                                     .fragment_cost = 200,
+                                     .zcopy_cost = 500,
+                                     .rdma_cost = 8000}};
 }
 
 static struct st_thresholds of(const struct ob1_config *config, struct st_btl *btl, int rank)
@@ -62,8 +66,8 @@ START_TEST(two_endpoints_differ)
     ck_assert_uint_eq(far.eager_limit, 1000);
     ck_assert_uint_eq(near.stream_limit, 3000);
     ck_assert_uint_eq(far.stream_limit, 18000); /* two latencies of 9 us at 1000 bytes a us */
-    ck_assert_uint_eq(near.coalesce, 200); /* its cost, which is less than a quarter of eager_limit */
-    ck_assert_uint_eq(far.coalesce, 250);  /* a quarter of eager_limit */
+    ck_assert_uint_eq(near.coalesce, 200);      /* its cost, which is less than a quarter of eager_limit */
+    ck_assert_uint_eq(far.coalesce, 250);       /* a quarter of eager_limit */
     ck_assert_uint_eq(near.zcopy_min, 500);
     ck_assert_uint_eq(far.zcopy_min, 700);
     ck_assert_uint_eq(near.rdma_min, 8000);

@@ -209,8 +209,8 @@ static void module_destruct(struct coll_strata_module *m)
 OBJ_CLASS_INSTANCE(coll_strata_module_t, mca_coll_base_module_t, module_construct, module_destruct);
 
 /* Open MPI knows the locality of its own job and of jobs that this process has met. These differ between the members of
- * a communicator of several jobs, which must all come to the same answer: of other jobs' processes the host decides that
- * the pml of each has published. */
+ * a communicator of several jobs, which must all come to the same answer: of other jobs' processes the host decides
+ * that the pml of each has published. */
 static bool module_is_here(const ompi_proc_t *proc)
 {
     static char key[] = "strata.host";
