@@ -329,7 +329,8 @@ void lane_peer_failed(struct st_lane *lane)
 {
     lane->failed_ways = lane->tell_ways = lane->unheard_ways = lane->answer_ways = 0;
     lane->ack_due = lane->ask = lane->await_word = false;
-    lane->again = lane->again_end;
+    lane_acked(lane, lane->next); /* nothing is kept for it any more */
+    lane->again = lane->again_end = lane->next;
     if (lane->peer->by_lane) { /* else the transport of the one path knows as much */
         lane_refuse_begin(lane, st_now_ns());
         lane_mend(lane);

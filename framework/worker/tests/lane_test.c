@@ -450,9 +450,12 @@ START_TEST(a_peer_that_gives_up_has_failed)
     strata_progress(s);
     ck_assert_int_eq(got.failed, 0); /* nothing is kept for it */
     ck_assert_int_eq(st_worker_connect(w, peer), STRATA_OK);
+    ck_assert_int_eq(send("kept"), STRATA_OK);
+    ck_assert_uint_gt(worker_of(w)->lane_bytes, sizeof(struct st_lane));
     arrives(0, gives_up, "");
     strata_progress(s);
     ck_assert_int_eq(got.failed, 1);
+    ck_assert_uint_eq(worker_of(w)->lane_bytes, sizeof(struct st_lane));
     /* What it still sends is answered by the same word, and that is not. */
     fake.last_sent.module = -1;
     arrives(1, (struct lane_head){.kind = ST_AM_TEST, .hdr_len = 1}, "hx");
