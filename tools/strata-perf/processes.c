@@ -34,7 +34,7 @@ static sigset_t ending_signals(void)
     return set;
 }
 
-/* ---- who is whose child --------------------------------------------------------------------------------------- */
+/* ---- parents and children -------------------------------------------------------------------------------------- */
 
 struct process {
     pid_t pid, parent;

@@ -9,7 +9,7 @@
 enum { PROCESSES_OLD = 32 };
 
 struct processes {
-    pid_t old[PROCESSES_OLD]; /* children of this process from before its first job: nobody's business here */
+    pid_t old[PROCESSES_OLD]; /* children from before the first job, which are left alone */
     size_t n_old;
     int signo; /* the signal that has asked for the end of all jobs, or 0 */
 };

@@ -1,4 +1,4 @@
-/* A process is known by its number alone, which may be used again: it is held by a descriptor while it is looked at. */
+/* A descriptor holds a process while its environment is read, since its number may be used again. */
 #define _GNU_SOURCE
 #include "strays.h"
 
