@@ -169,6 +169,16 @@ static bool param_parse_size(const char *text, size_t *out)
     return true;
 }
 
+/* Bytes with k, m or g, where -1 or the like has a meaning of its own. */
+static bool param_parse_bytes(const struct st_param *row, const char *text, int64_t *out)
+{
+    size_t bytes;
+    if (!row->unit || strcmp(row->unit, "bytes") != 0 || !param_parse_size(text, &bytes) || bytes > INT64_MAX)
+        return false;
+    *out = (int64_t)bytes;
+    return true;
+}
+
 /* With a point, whatever the locale of the program has. */
 static bool param_parse_double(const char *text, double *out)
 {
@@ -208,7 +218,7 @@ int st_param_parse(const struct st_param *row, const char *text, union st_value 
         ok = param_parse_bool(text, &v.b);
         break;
     case ST_PARAM_INT:
-        ok = ranged = param_parse_int(text, &v.i);
+        ok = ranged = param_parse_int(text, &v.i) || param_parse_bytes(row, text, &v.i);
         number = (double)v.i;
         break;
     case ST_PARAM_SIZE:
