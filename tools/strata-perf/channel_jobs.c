@@ -134,7 +134,7 @@ static void add_mpich(struct shell_line *c, const struct channel_bench *b, enum 
         add(c, " MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self");
     else if (wire == WIRE_OPENIB)
         add(c, " MPIR_CVAR_NOLOCAL=1 UCX_TLS=rc_verbs,ud_verbs:aux,self UCX_NET_DEVICES=%s:1 LD_PRELOAD='%s'",
-            b->device, b->preload);
+            b->device, b->softhca ? b->preload : "");
     add(c, " mpiexec.mpich -n %d", ranks);
 }
 
@@ -144,6 +144,8 @@ static void add_launcher(struct shell_line *c, const struct channel_bench *b, en
     if (way == WAY_CHANNEL || way == WAY_SEND)
         add(c, " '%s' %s-n %d --bind-to none --mca btl self,%s", b->launcher,
             wire == WIRE_OPENIB && b->softhca ? "--softhca " : "", ranks, channel_wire_name(wire));
+    if ((way == WAY_CHANNEL || way == WAY_SEND) && wire == WIRE_OPENIB && !b->softhca)
+        add(c, " --mca btl_openib_devices %s", b->device);
     else if (way == WAY_OPENMPI)
         add_openmpi(c, b, wire, ranks);
     else if (way == WAY_MPICH)
@@ -178,8 +180,8 @@ static void verbs_command(struct shell_line *c, const struct channel_bench *b)
         "localhost | awk -v s=$s '$1 == s && $4 > 0 { print \"stream\", s, s / $4 / 1.048576; ok = 1 } END { exit !ok "
         "}' "
         "&& break; sleep 0.2; done; wait; done",
-        b->preload, 12000 + (int)(getpid() % 18000), b->o->timeout, server, b->device, b->o->timeout, b->cpus[0],
-        b->device);
+        b->softhca ? b->preload : "", 12000 + (int)(getpid() % 18000), b->o->timeout, server, b->device, b->o->timeout,
+        b->cpus[0], b->device);
 }
 
 static void show_errors(FILE *f)

@@ -140,7 +140,7 @@ static const struct argp_option rows[] = {
     {"tables", OPT_TABLES, "LIST", 0, "channel: of pair, farm, tasks and sleep (all)", 1},
     {"ways", OPT_WAYS, "LIST", 0, "channel: of channel, send, openmpi, mpich, zmq, nng and verbs (all)", 1},
     {"device", OPT_DEVICE, "NAME", 0, "channel: the verbs device of openib (soft0, by softhca)", 1},
-    {"preload", OPT_PRELOAD, "FILE", 0, "channel: with --device, a library that the MPI libraries preload (none)", 1},
+    {"preload", OPT_PRELOAD, "FILE", 0, "channel: with --device, a library that Open MPI preloads (none)", 1},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 const char *perf_test_name(enum perf_test test)
