@@ -107,7 +107,7 @@ static void open_limits(struct tcp_module *m)
     b->eager_limit = (uint32_t)(par->eager_limit < par->max_send ? par->eager_limit : par->max_send);
     b->facts.latency_ns = (uint32_t)par->latency_ns;
     b->facts.bandwidth_mbs = (uint32_t)par->bandwidth_mbs;
-    b->facts.fragment_cost = (uint32_t)(par->latency_ns * par->bandwidth_mbs / 1000); /* most of it in system calls */
+    b->facts.fragment_cost = TCP_FRAGMENT_COST;
     b->facts.rdma_cost = par->rdma_min ? par->rdma_min : ST_BTL_RDMA_NEVER;
     b->facts.fixed = par->eager_limit != TCP_EAGER_LIMIT_KIB << 10 || par->rdma_min != (size_t)TCP_RDMA_MIN_KIB << 10;
     b->rdma_pipeline = TCP_PIPELINE;

@@ -28,8 +28,8 @@ const struct st_param tcp_param_rows[TCP_N_PARAMS] = {
     ROW(eager_limit, ST_PARAM_SIZE, KIB_TEXT(TCP_EAGER_LIMIT_KIB), 64, 4 << 20, "bytes", 3,
         "Largest message sent before the receiver has matched it; at most btl_tcp_max_send."),
     ROW(coalesce_at, ST_PARAM_INT, "4", 0, 16384, "messages", 4,
-        "Messages to a peer between two rounds of progress after which short ones of nonblocking sends wait for the "
-        "next round, to go together (pml_ob1_coalesce); 0: only what there is no room for."),
+        "Messages to a peer since the last progress, within a millisecond, from which on nonblocking sends of up to "
+        "pml_ob1_coalesce bytes wait for the next progress and share a frame; 0: never."),
     ROW(max_send, ST_PARAM_SIZE, "132k", 1024, 4 << 20, "bytes", 4,
         "Largest payload of one frame; the same in all processes of a job."),
     ROW(pipeline_send, ST_PARAM_SIZE, "132k", 512, 4 << 20, "bytes", 4,

@@ -94,6 +94,7 @@ int tcp_progress(struct st_btl *btl)
     int events = 0;
 
     m->turn++;
+    m->burst_ns = 0;
     while (ST_UNLIKELY(m->n_crowded))
         m->crowded[--m->n_crowded]->ep.caps &= ~(uint32_t)ST_BTL_CROWDED;
     for (uint32_t i = m->n_hot; i-- > 0;)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strata/sdk/btl_hints.h>
+#include <strata/sdk/clock.h>
 #include <strata/sdk/hint.h>
 #include <strata/sdk/socket.h>
 #include <sys/socket.h>
@@ -13,7 +14,8 @@
 #include "rdma.h"
 #include "tcp.h"
 
-#define JOINED 512u /* bytes: frames up to this length are put together before they are sent */
+#define BURST_NS 1000000u
+#define JOINED   512u /* bytes: frames up to this length are put together before they are sent */
 
 void tcp_send_block(struct tcp_module *m, struct tcp_conn *c, bool blocked)
 {
@@ -189,18 +191,32 @@ static inline __attribute__((always_inline)) int send_by(struct tcp_module *m, s
     return rc;
 }
 
-/* A burst: more messages to a peer than a few between two rounds of progress. Further ones that nobody waits for had
- * better share a frame, and with it the system calls at both ends, of which each costs more than what they carry. */
+/* The second message of a turn, or one that ends the count. Messages with a computation in between are no burst. */
+static void send_look_for_burst(struct tcp_module *m, struct tcp_peer *p)
+{
+    uint64_t now = st_now_ns();
+
+    if (m->burst_ns == 0 || now - m->burst_ns > BURST_NS) {
+        m->burst_ns = now;
+        p->in_turn = p->in_turn < m->par->coalesce_at ? p->in_turn : 1;
+    }
+    if (p->in_turn >= m->par->coalesce_at && m->n_crowded < TCP_HOT) {
+        m->crowded[m->n_crowded++] = p;
+        p->ep.caps |= ST_BTL_CROWDED;
+    }
+}
+
+/* A burst: more messages to a peer than a few between two rounds of progress, within a millisecond. Further ones that
+ * nobody waits for had better share a frame, and with it the system calls at both ends, of which each costs more than
+ * what they carry. */
 static inline void send_note_burst(struct tcp_module *m, struct tcp_peer *p)
 {
     if (p->turn != m->turn) {
         p->turn = m->turn;
         p->in_turn = 0;
     }
-    if (p->in_turn < m->par->coalesce_at && ++p->in_turn == m->par->coalesce_at && m->n_crowded < TCP_HOT) {
-        m->crowded[m->n_crowded++] = p;
-        p->ep.caps |= ST_BTL_CROWDED;
-    }
+    if (p->in_turn < m->par->coalesce_at && (++p->in_turn == 2 || p->in_turn == m->par->coalesce_at))
+        send_look_for_burst(m, p);
 }
 
 static bool send_is_connected(const struct tcp_peer *p)

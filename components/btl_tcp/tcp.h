@@ -117,6 +117,7 @@ struct tcp_module {
     uint32_t turn;      /* counts progress */
     uint32_t cold_turn; /* counts rounds with hot connections */
     uint32_t n_crowded;
+    uint64_t burst_ns;                 /* when a peer got its second message of this turn; 0: none did */
     struct tcp_peer *crowded[TCP_HOT]; /* that got a burst since the last progress */
     uint32_t frame_max, rx_size;       /* bytes of the longest frame; of a receive buffer */
     char *spare;                       /* rx_size bytes, or NULL */
@@ -209,7 +210,6 @@ int64_t tcp_frame_check(const struct tcp_module *m, const char *bytes, uint32_t 
 /* socket.c */
 void tcp_set_socket(const struct tcp_module *m, int fd);
 void tcp_set_keepalive(const struct tcp_module *m, int fd);
-
 /* silence.c: ends connections whose peers have been silent for too long. */
 void tcp_silence_look(struct tcp_module *m, uint64_t now);
 
