@@ -1,7 +1,6 @@
 /* Short messages that wait for the same member go together as one fragment, so that what a fragment costs (a work
  * request, a credit, a packet, a completion) is paid once for many. They wait because the transport has no room, or
- * because it says that the peer is behind (ST_BTL_CROWDED): then what nobody waits for is kept back until the next
- * progress. Nothing waits while the peer keeps up. */
+ * because it reports a burst (ST_BTL_CROWDED): then what nobody waits for is kept back until the next progress. */
 #include "choose.h"
 #include "ob1.h"
 #include "ob1_inl.h"
@@ -39,9 +38,11 @@ bool ob1_holds(const struct ob1_req *req)
 
 static uint32_t ob1_batch_bytes(const struct ob1_peer *peer)
 {
-    uint32_t most = 4 * peer->coalesce > MOST ? 4 * peer->coalesce : MOST;
+    uint32_t most = 4 * (peer->coalesce + (uint32_t)sizeof(struct wire_part));
+    uint32_t room = peer->announce ? peer->eager_limit : st_peer_way(peer->shared, 0)->btl->max_send;
 
-    return most < peer->eager_limit ? most : peer->eager_limit;
+    most = most > MOST ? most : MOST;
+    return most < room ? most : room;
 }
 
 /* As many from the head of the queue as fit; fewer than two are not worth it. */

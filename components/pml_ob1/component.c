@@ -44,8 +44,8 @@ static const struct st_param params[] = {
     {"rndv", ST_PARAM_ENUM, AT(rndv), "auto", 0, 0, NULL,
      "Protocol of long messages, for tests and measurements; what a path cannot do is ignored.", 6, rndv_choices},
     {"coalesce", ST_PARAM_INT, AT(coalesce), "-1", -1, UINT16_MAX, "bytes",
-     "Largest message of a nonblocking send that is kept back in a burst for others to go along with, or that goes "
-     "with others when it had to wait; -1: what the transport says, 0: none but empty ones.",
+     "Largest message that may share a fragment with others: in a burst of nonblocking sends, which then wait for the "
+     "next progress, or after there was no room; -1: what the transport says, 0: only empty ones.",
      4, NULL},
     {"unexpected_max", ST_PARAM_SIZE, AT(unexpected_max), "64m", 0, 0, "bytes",
      "Maximum payload of unexpected messages; above it senders must announce messages first; 0: no limit.", 4, NULL},

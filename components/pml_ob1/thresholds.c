@@ -76,7 +76,7 @@ void ob1_peer_limits(struct ob1 *pml, struct ob1_peer *peer)
     ob1_thresholds(pml, way, &t); /* a lane copies what it sends */
     peer->eager_limit = peer->announce ? ob1_smaller(TINY, t.eager_limit) : t.eager_limit;
     peer->stream_limit = peer->announce ? 0 : t.stream_limit;
-    peer->coalesce = (uint16_t)ob1_smaller(t.coalesce, UINT16_MAX);
+    peer->coalesce = (uint16_t)ob1_smaller(t.coalesce, ob1_smaller(way->btl->max_send / 4, UINT16_MAX));
     peer->zcopy_min = t.zcopy_min;
     if (peer->announce || !(caps & ST_BTL_GET))
         peer->alone_min = UINT32_MAX;

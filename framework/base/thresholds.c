@@ -14,8 +14,8 @@ static uint32_t thresholds_ask_cost(const struct st_btl_facts *facts)
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
-/* In a burst a message that costs less to copy than a fragment of its own goes together with others: four at least, so
- * that what the copies cost comes back. */
+/* In a burst a message that costs less to copy than a fragment of its own goes together with others, if four have room:
+ * the copies of fewer may cost more than the fragments. */
 static uint32_t thresholds_coalesce(const struct st_btl *btl, const struct st_btl_facts *facts)
 {
     uint32_t cost = facts->fragment_cost ? facts->fragment_cost : FRAGMENT_COST, most = btl->eager_limit / 4;

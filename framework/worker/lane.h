@@ -54,7 +54,7 @@ struct lane_way {
     uint64_t retry_ns;
 };
 
-/* Of a path as a way. Whether its peer is behind the path itself says, where ST_BTL_CROWDED makes a client look. */
+/* Of a path as a way. ST_BTL_CROWDED makes a client look at the path itself, which reports bursts. */
 static inline uint32_t lane_caps(const struct st_btl_endpoint *path)
 {
     return path->caps | ST_BTL_CROWDED;

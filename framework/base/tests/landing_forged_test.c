@@ -192,7 +192,6 @@ START_TEST(forged_notices)
 }
 END_TEST
 
-/* Data that come with the notice: up to the ring's end, not beyond. */
 /* A notice of memory in which nothing was written. */
 START_TEST(cleared_memory_is_no_slot)
 {
@@ -203,6 +202,7 @@ START_TEST(cleared_memory_is_no_slot)
 }
 END_TEST
 
+/* Data that come with the notice: up to the ring's end, not beyond. */
 START_TEST(forged_data)
 {
     static const uint32_t name = (uint32_t)NAME << LANDING_NAME_SHIFT;

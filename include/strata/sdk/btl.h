@@ -73,9 +73,9 @@ enum {
     ST_BTL_REG_KEPT = 1u << 7,
     /* A connection may fail (path_failed) and be re-established by connect; data in flight is lost. */
     ST_BTL_MENDS = 1u << 8,
-    /* Of an endpoint; comes and goes. The peer has many unhandled messages from a short time, so the upper layer should
-     * combine short messages without waiters. Set by the module, which still accepts messages while it has room;
-     * cleared by the module, and by the upper layer after sending the held-back messages. */
+    /* Of an endpoint; comes and goes. A burst: more messages in a short time than are worth a fragment each, so the
+     * upper layer should combine short messages without waiters. Set by the module, which still accepts messages while
+     * it has room; cleared by the module, and by the upper layer after sending the held-back messages. */
     ST_BTL_CROWDED = 1u << 9,
     /* with ST_BTL_MENDS: messages to a peer are kept until they have arrived, even if this is the only path */
     ST_BTL_KEEP = 1u << 10,

@@ -12,7 +12,7 @@ struct st_btl_facts {
     uint32_t latency_ns;    /* of a short message, one way; not 0 */
     uint32_t bandwidth_mbs; /* MB/s; not 0 */
     uint32_t ask_cost;      /* to ask the receiver first, bytes; 0: two latencies at this bandwidth */
-    uint32_t fragment_cost; /* of one more fragment, beside a copy into one that others share, bytes; 0: 1 KiB */
+    uint32_t fragment_cost; /* bytes that are copied in the time of one more fragment; 0: 1 KiB */
     uint32_t zcopy_cost;    /* of send_zcopy beside the copy that it saves, bytes; 0: it never pays */
     size_t rdma_cost;       /* of a get or put, registration included, beside the copies that it saves, bytes */
     size_t split_cost;      /* to have one half put and the other got, at the same time, bytes: where the processors of
