@@ -1,4 +1,4 @@
-/* Bursts of messages to a peer: counted between two rounds of progress, and only where they follow one another quickly. */
+/* Bursts of messages to a peer: counted between two rounds of progress, where they follow one another quickly. */
 /* one thread */
 #include <unistd.h>
 #include "tcp_rig.h"
