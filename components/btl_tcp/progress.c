@@ -100,7 +100,7 @@ int tcp_progress(struct st_btl *btl)
     for (uint32_t i = m->n_hot; i-- > 0;)
         if (i < m->n_hot)
             events += tcp_receive(m, m->hot[i]);
-    if (m->n_hot == 0 || m->n_blocked > 0 || ++m->cold_turn % (events ? 4 * COLD_EVERY : COLD_EVERY) == 0)
+    if (m->n_hot == 0 || m->n_blocked > 0 || m->turn % (events ? 4 * COLD_EVERY : COLD_EVERY) == 0)
         events += progress_cold(m);
     if (tcp_rdma_due(m))
         events += tcp_rdma_progress(m);

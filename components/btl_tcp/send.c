@@ -196,7 +196,7 @@ static void send_look_for_burst(struct tcp_module *m, struct tcp_peer *p)
 {
     uint64_t now = st_now_ns();
 
-    if (m->burst_ns == 0 || now - m->burst_ns > BURST_NS) {
+    if (now - m->burst_ns > BURST_NS) {
         m->burst_ns = now;
         p->in_turn = p->in_turn < m->par->coalesce_at ? p->in_turn : 1;
     }

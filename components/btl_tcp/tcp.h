@@ -115,7 +115,6 @@ struct tcp_module {
     uint32_t n_meeting; /* connections whose handshake has not ended */
     uint32_t n_young;   /* of `dialling`: for less than TCP_DIAL_NEXT */
     uint32_t turn;      /* counts progress */
-    uint32_t cold_turn; /* counts rounds with hot connections */
     uint32_t n_crowded;
     uint64_t burst_ns;                 /* when a peer got its second message of this turn; 0: none did */
     struct tcp_peer *crowded[TCP_HOT]; /* that got a burst since the last progress */
