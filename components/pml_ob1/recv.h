@@ -35,7 +35,7 @@ int ob1_irecv(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t
 int ob1_irecv_locked(strata_comm_t *comm, const struct st_pml_recv *a, strata_request_t **req);
 int ob1_imrecv(strata_message_t *msg, const struct st_pml_recv *a, strata_request_t **req);
 int ob1_recv_start(struct ob1 *pml, struct ob1_req *req);
-/* What a source, or any, has failed with, or STRATA_OK: from one that has failed comes no more than what is here. */
+/* The error of a source that has failed, from which no further message comes; else, and for any source, STRATA_OK. */
 int ob1_dead_source(const strata_comm_t *comm, int src);
 
 /* batch_recv.c */

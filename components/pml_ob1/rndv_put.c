@@ -52,7 +52,7 @@ int ob1_put_ask(struct ob1 *pml, struct ob1_req *req, uint8_t path, uint64_t off
     return ob1_move_begin(pml, req, &asking, path, offset, length, 0, NULL);
 }
 
-/* What the sender has left of a piece. */
+/* Fetches the bytes that the sender has left of a piece, in the way that its status allows. */
 static void ob1_rndv_ask_again(struct ob1 *pml, struct ob1_task *t, int status, uint64_t offset, uint64_t length)
 {
     struct ob1_req *req = t->req;

@@ -49,7 +49,7 @@ goes_on() { [ "$(round)" -gt "$before" ]; }
 check "a hangup under nohup: it goes on" wait_until goes_on
 ended_by TERM
 
-# What a job has started ends with it, though not in the launcher's process group or session.
+# Processes that a job has started end with it, also outside the launcher's process group or session.
 leaves_a_rank taskset
 timeout "$job_limit" env PATH="$work/bin:$PATH" strata-perf channel --tables pair --wires sm --ways channel --rounds 3 --json \
     >"$work/out" 2>"$work/err" </dev/null &

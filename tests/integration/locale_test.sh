@@ -10,7 +10,7 @@ printf 'LC_NUMERIC\ndecimal_point ","\nthousands_sep "."\ngrouping 3;3\nEND LC_N
 localedef --no-archive -c -i "$work/source" "$work/comma" >"$work/err" 2>&1
 [ -f "$work/comma/LC_NUMERIC" ] || skip "localedef makes no locale here: $(cat "$work/err")"
 
-# What a program does that calls setlocale.
+# A program that calls setlocale.
 cat >"$work/comma.c" <<'END'
 #include <locale.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@ run strata-run -n 1 ibv_devices
 check "without --softhca there is none" test "$(grep -c soft "$work/out")" -eq 0
 expect_status 0 strata-run -n 2 --softhca printenv SOFTHCA_FABRIC; out_has "^job-[0-9]*\$"
 check "the ranks of a job are in one fabric" test "$(sort -u "$work/out" | wc -l)" -eq 1
-# What -x sets beats what the caller's environment has.
+# A variable set by -x takes precedence over the caller's environment.
 expect_status 0 strata-run -n 1 --softhca -x SOFTHCA_FABRIC=mine printenv SOFTHCA_FABRIC; out_has '^mine$'
 LD_PRELOAD=libc.so.6 expect_status 0 strata-run -n 1 --softhca -x LD_PRELOAD=libm.so.6 printenv LD_PRELOAD
 out_has '/libsofthca.so:libm.so.6$'

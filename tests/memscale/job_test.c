@@ -1,10 +1,10 @@
-/* What strata-memscale makes of the figures that ranks leave. */
+/* strata-memscale's results from the figures that ranks leave. */
 #define _GNU_SOURCE 1
 #include <check.h>
 #include "support/run_suite.h"
 #include "tools/strata-memscale/job.c" /* NOLINT(bugprone-suspicious-include): its static functions are tested */
 
-/* What job_run calls to start a job: none is started here. */
+/* Stand-ins for the functions by which job_run starts a job: none is started here. */
 const char *const pattern_names[N_PATTERNS] = {"hello", "pairwise", "alltoall"};
 
 bool launch_folder(const struct plan *p, char *path, size_t size)

@@ -89,7 +89,7 @@ START_TEST(too_many_words_are_an_error)
 }
 END_TEST
 
-/* What is on standard input is the user's, as in a loop that reads lines. */
+/* Standard input belongs to the user, as in a loop that reads lines. */
 START_TEST(jobs_have_no_input)
 {
     const struct command cmd = {.argv = {"sh", "-c", "! read -r line"}, .n = 3};

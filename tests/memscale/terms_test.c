@@ -1,4 +1,4 @@
-/* What strata-memscale's model takes from a configuration: limits, and the terms that a part may have. */
+/* strata-memscale's model takes limits, and the terms that a part may have, from a configuration. */
 #include <check.h>
 #include "support/run_suite.h"
 #include "tools/strata-memscale/model_terms.c" /* NOLINT(bugprone-suspicious-include): its static functions are tested */

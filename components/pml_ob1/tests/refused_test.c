@@ -125,7 +125,7 @@ static void forge_answers(const struct st_btl *btl, enum ob1_type type, uint64_t
     }
 }
 
-/* What has not left cannot have been answered. */
+/* A message that has not left cannot have been answered. */
 static void forged_answers(struct tw_rank *r)
 {
     enum { LENGTH = 1 << 20 };
