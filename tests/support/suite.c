@@ -3,6 +3,7 @@
 #include "support/form.h"
 #include "support/let_run.h"
 #include "framework/base/context.h"
+#include <strata/sdk/peer.h>
 #include <strata/sdk/pml.h>
 #include <strata/sdk/thresholds.h>
 #include <strata/sdk/worker.h>
@@ -74,6 +75,26 @@ size_t suite_long(strata_t *s)
             l = v;
     }
     return l < 65536 ? 131072 : 2 * l;
+}
+
+size_t suite_announced(strata_t *s, int rank)
+{
+    struct st_peer *peer;
+    size_t most = 0;
+
+    st_worker_lock(s->worker);
+    CHECK_OK(st_worker_peer(s->worker, rank, &peer));
+    CHECK(peer->bml);
+    for (uint8_t i = 0; i < peer->bml->n_paths; i++) {
+        struct st_btl_endpoint *ep = st_peer_path(peer, i);
+        struct st_btl_facts facts = st_btl_facts_of(ep);
+        struct st_thresholds t;
+        st_thresholds_derive(ep->btl, &facts, &t);
+        if (t.stream_limit > most)
+            most = t.stream_limit;
+    }
+    st_worker_unlock(s->worker);
+    return most < 65536 ? 131072 : 2 * most;
 }
 
 size_t suite_short(strata_t *s)

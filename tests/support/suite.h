@@ -35,9 +35,11 @@ extern const struct suite_group *const suite_all[];
 /* Sizes 0, 1, ... and just below, at and above every limit of every transport that the context has open, ascending;
  * at most `max` entries, none above `limit` bytes. */
 size_t suite_sizes(strata_t *s, size_t limit, size_t *out, size_t max);
-/* The smallest size that certainly goes by rendezvous, and the largest that certainly goes eagerly to any peer. */
+/* A size that goes by rendezvous by what the transports know so far, and the largest that goes eagerly to any peer. */
 size_t suite_long(strata_t *s);
 size_t suite_short(strata_t *s);
+/* A size that is announced to `rank`, whose paths are measured by the first message to it: call this after one. */
+size_t suite_announced(strata_t *s, int rank);
 
 /* A guarded buffer: check complains about bytes written outside. */
 void *suite_buffer(size_t len);

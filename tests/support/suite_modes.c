@@ -81,8 +81,11 @@ static void synchronous_waits(struct tw_rank *r)
 /* Buffered sends complete though nobody receives; what does not fit is refused and harms nothing. */
 static void buffer_exhaustion(struct tw_rank *r)
 {
-    size_t len = suite_long(r->s), room = 3 * (len + STRATA_BSEND_OVERHEAD);
     if (r->rank == 0) {
+        suite_await(r->comm, 1, 5);
+        suite_signal(r->comm, 1, 5);
+        /* A stream would leave the buffer. */
+        size_t len = suite_announced(r->s, 1), room = 3 * (len + STRATA_BSEND_OVERHEAD);
         char *b = suite_buffer(len), *area = malloc(room);
         void *back = NULL;
         size_t back_size = 0;
@@ -99,7 +102,7 @@ static void buffer_exhaustion(struct tw_rank *r)
         CHECK_MSG(sent == 3, "%d messages of %zu bytes went into a buffer for 3", sent, len);
         CHECK_RC(strata_bsend(r->comm, b, len, 1, 1), STRATA_ERR_BUFFER);
         memset(b, 0, len); /* ours again */
-        CHECK_OK(strata_send(r->comm, &sent, sizeof sent, 1, 2));
+        CHECK_OK(strata_send(r->comm, (size_t[2]){(size_t)sent, len}, 2 * sizeof(size_t), 1, 2));
         CHECK_OK(strata_buffer_detach(r->s, &back, &back_size)); /* waits until they have left */
         CHECK(back == area);
         CHECK_OK(strata_buffer_attach(r->s, area, room)); /* and the room is whole again */
@@ -111,12 +114,14 @@ static void buffer_exhaustion(struct tw_rank *r)
         free(area);
         suite_buffer_free(b, len);
     } else {
-        int sent = 0;
-        CHECK_OK(strata_recv(r->comm, &sent, sizeof sent, 0, 2, NULL));
-        for (int i = 0; i < sent; i++)
-            suite_recv(r->comm, len, 0, 1, (uint64_t)i);
+        size_t sent_of[2] = {0};
+        suite_signal(r->comm, 0, 5);
+        suite_await(r->comm, 0, 5);
+        CHECK_OK(strata_recv(r->comm, sent_of, sizeof sent_of, 0, 2, NULL));
+        for (uint64_t i = 0; i < sent_of[0]; i++)
+            suite_recv(r->comm, sent_of[1], 0, 1, i);
         for (int i = 0; i < 3; i++)
-            suite_recv(r->comm, len, 0, 3, (uint64_t)(10 + i));
+            suite_recv(r->comm, sent_of[1], 0, 3, (uint64_t)(10 + i));
     }
 }
 
