@@ -22,7 +22,7 @@ run() { # what VARIABLE=VALUE...
             "$STRATA_BUILD/tests/conformance/$program" 2>&1); then
             echo "$what, $program: $(tail -n 1 <<<"$out")"
         else
-            echo "FAILED: $what, $program: $(tail -n 30 <<<"$out")"
+            echo "FAILED: $what, $program: $(grep -m 1 -aE ': rank -?[0-9]+: |ERROR: |runtime error' <<<"$out"): $(tail -n 30 <<<"$out")"
             status=1
         fi
         # Nothing was tested when the device was not found.
