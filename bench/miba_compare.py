@@ -64,6 +64,13 @@ CASES = [
 ]
 
 
+class Failed(Exception):
+    """A program has given no figure: its command and what it printed. The other rows go on."""
+
+    def __init__(self, command, text):
+        super().__init__(f"{command}:\n{text.strip()[-2000:]}")
+
+
 class Device:
     """What depends on the device: counts, samples, and arguments of the other programs."""
 
@@ -76,9 +83,11 @@ class Device:
             # Batches shorter than a turn of the scheduler, so that the median leaves out those that lost the processor.
             self.environment["LD_PRELOAD"] = options.library
             samples, self.ours, self.gid, self.address = 301, [], [], "127.0.0.1"
+            self.qperf = ["localhost"]
             self.messages, self.events, self.large, self.connections, self.seconds = "20000", "5000", "2000", "100", "1"
         else:
             samples, self.ours, self.gid, self.address = 31, ["--timeout", "60"], ["-x", "1"], "10.77.0.10"
+            self.qperf = [self.address, "-cm", "1"]  # qperf sets no GID, which Ethernet needs; librdmacm does
             self.messages, self.events, self.large, self.connections, self.seconds = "1000", "500", "50", "20", "3"
         self.ours += ["--samples", str(samples), "--time", str(TIME_MS)]
         self.batch_us = 1e3 * TIME_MS / samples
@@ -122,17 +131,17 @@ def other_cmtime(device):
     of = {step.strip(): float(columns.split()[-1]) for step, _, columns in (line.partition(":") for line in text.splitlines())
           if columns.strip()}
     if any(step not in of for step in CM_STEPS):
-        sys.exit(f"miba_compare.py: cmtime:\n{text[-2000:]}")
+        raise Failed("cmtime", text)
     return 1e3 * sum(of[step] for step in CM_STEPS)
 
 
 def other_qperf(device, command, kind):
     port, size = ["-lp", str(device.port)], ["-m", "1" if kind == LATENCY else "64K"]
     text = pair(device, ["qperf", *port],
-                ["qperf", *port, "-t", device.seconds, "-u", "-i", device.name, *size, "localhost", *command[1:]], device.port)
+                ["qperf", *port, "-t", device.seconds, "-u", "-i", device.name, *size, *device.qperf, *command[1:]], device.port)
     found = re.search(r"(?:latency|bw) *= *([0-9.,]+) *(ns|us|ms|KB/sec|MB/sec|GB/sec|bytes/sec)", text)
     if not found:
-        sys.exit(f"miba_compare.py: {' '.join(command)}:\n{text[-2000:]}")
+        raise Failed(" ".join(command), text)
     scale = {"ns": 1, "us": 1e3, "ms": 1e6, "KB/sec": 1e-3, "MB/sec": 1, "GB/sec": 1e3, "bytes/sec": 1e-6}
     return float(found.group(1).replace(",", "")) * scale[found.group(2)]
 
@@ -160,7 +169,7 @@ def other(device, command, kind):
             return 1e3 * as_batches(samples, device.batch_us)
     rows = [line.split() for line in text.splitlines() if re.match(r"^ *[0-9]+ +[0-9]+ ", line)]
     if not rows or kind == LATENCY:
-        sys.exit(f"miba_compare.py: {' '.join(command)}:\n{text[-2000:]}")
+        raise Failed(" ".join(command), text)
     return float(rows[-1][3]) * 1048576 / 1e6
 
 
@@ -174,7 +183,7 @@ def ours(device, tool, arguments, kind, wanted):
         if row[8] and (wanted or (row[4], row[6])) == (row[4], row[6]):
             median = float(row[8])
             return median if row[7] == "MB/s" or kind == LATENCY else 65536 * 1e3 / median
-    sys.exit(f"miba_compare.py: {' '.join(command)}: no such figure\n{done.stdout.decode()}")
+    raise Failed(" ".join(command), f"no such figure\n{done.stdout.decode()}")
 
 
 def verdict(device, ratio, inside):
@@ -209,15 +218,20 @@ def main():
         mine, theirs = [], []
         # perftest takes one event and polls once: softhca's other way of arming makes it wait for events that do not come.
         device.environment["SOFTHCA_ARM"] = "new" if "-e" in command else "unpolled"
-        for _ in range(options.rounds):
-            theirs.append(gauge.run(functools.partial(other, device, command, kind)))
-            if wanted and wanted[0] == "inline" and device.no_inline:
-                wanted, name = ("copied", wanted[1]), name.replace("inline", "not inline")
-            mine.append(gauge.run(functools.partial(ours, device, options.tool, arguments, kind, wanted)))
+        rows += 1
+        try:
+            for _ in range(options.rounds):
+                theirs.append(gauge.run(functools.partial(other, device, command, kind)))
+                if wanted and wanted[0] == "inline" and device.no_inline:
+                    wanted, name = ("copied", wanted[1]), name.replace("inline", "not inline")
+                mine.append(gauge.run(functools.partial(ours, device, options.tool, arguments, kind, wanted)))
+        except (Failed, subprocess.SubprocessError) as why:
+            missed.append(name)
+            print(f"{name:26}FAILED: {why}", flush=True)
+            continue
         low, _, high = statistics.quantiles(theirs, n=4)
         a, b = statistics.median(mine), statistics.median(theirs)
         said = verdict(device, a / b, low <= a <= high)
-        rows += 1
         if said.startswith("MISSED"):
             missed.append(name)
             said += f" ({remark})" if remark else ""
