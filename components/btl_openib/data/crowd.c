@@ -38,7 +38,7 @@ __attribute__((noinline)) void ib_crowded(struct ib_qp *q)
 }
 
 /* ---- messages by a ring of eager RDMA: slots return late, so what the peer sends says whether it keeps up ---- */
-#define LITTLE       1u    /* messages of the peer between two looks; with more the two take turns */
+#define LITTLE       2u    /* times coalesce_at: posts for one message more of a peer that takes no turns */
 #define LOOKS_MOST   4096u /* posts between two looks at most */
 #define CONVERSATION 4u    /* times coalesce_at: posts between two looks while the two take turns */
 
@@ -84,20 +84,31 @@ void ib_burst_begin(struct ib_peer *p)
     burst_next(p, burst_least(p));
 }
 
+/* Whether the messages since the last look are a burst, however many they are: a look that was long ago has seen the
+ * answers to several windows. */
+static bool burst_is_one(const struct ib_peer *p, uint32_t least)
+{
+    const struct ib_qp *q = &p->q[IB_HIGH];
+    const struct ib_burst *b = &p->ring_out->burst;
+    uint32_t heard = burst_heard(q) - b->heard, posts = q->posted - (b->at - b->each);
+
+    return heard <= 1 || (uint64_t)(heard - 1) * LITTLE * least <= posts;
+}
+
 /* Looks become rare where the last one was of no use: blocking sends never go together. */
 void ib_burst_look(struct ib_peer *p)
 {
-    struct ib_qp *q = &p->q[IB_HIGH];
     const struct ib_burst *b = &p->ring_out->burst;
-    uint32_t heard = burst_heard(q) - b->heard, least = burst_least(p), each = least;
+    uint32_t least = burst_least(p), each = least;
+    bool burst = burst_is_one(p, least);
 
-    if (heard > LITTLE)
+    if (!burst)
         each = CONVERSATION * least;
     else if (!b->joined)
         each = 8 * b->each;
     burst_next(p, each < LOOKS_MOST ? each : least > LOOKS_MOST ? least : LOOKS_MOST);
-    if (heard <= LITTLE && ib_module_of(p)->dev.par->coalesce_at)
-        (void)crowd_note(q);
+    if (burst && ib_module_of(p)->dev.par->coalesce_at)
+        (void)crowd_note(&p->q[IB_HIGH]);
 }
 
 /* After a burst without credits the messages were probably handled; later ones are no part of it. */

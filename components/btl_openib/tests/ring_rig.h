@@ -19,17 +19,25 @@ static uint32_t header_of(uint32_t i)
     return i % 4 ? IB_USUAL_HDR : 8 + i % 24;
 }
 
+struct numbered {
+    char hdr[32], data[1024];
+};
+
+static void make_number(uint32_t i, struct numbered *m)
+{
+    memset(m, (int)(i & 0xff), sizeof *m);
+    memcpy(m->hdr, &i, sizeof i);
+}
+
 static int send_number(struct side *s, uint32_t i)
 {
-    char hdr[32], data[1024];
+    struct numbered m;
 
     if (s->p->ring_out && !s->p->ring_out->staging.mr)
         s->p->ring_out->staging = (struct ib_ring_memory){
             .piece = {.fd = -1, .memory = s->staging, .length = sizeof s->staging}, .mr = &s->mr};
-    memset(hdr, (int)(i & 0xff), sizeof hdr);
-    memcpy(hdr, &i, sizeof i);
-    memset(data, (int)(i & 0xff), sizeof data);
-    return (beside ? ib_send : ib_send_eager)(&s->p->ep, client_of(i), hdr, header_of(i), data, bytes_of(i));
+    make_number(i, &m);
+    return (beside ? ib_send : ib_send_eager)(&s->p->ep, client_of(i), m.hdr, header_of(i), m.data, bytes_of(i));
 }
 
 static void deliver(void *arg, const struct st_frag *f)

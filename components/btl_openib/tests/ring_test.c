@@ -70,22 +70,40 @@ START_TEST(numbers_begin_anew)
 }
 END_TEST
 
+static void progress_both(uint32_t times)
+{
+    for (uint32_t i = 0; i < times; i++)
+        progress(&side[1]), progress(&side[0]);
+}
+
+/* Both sides in turn, n messages each. */
+static void converse(uint32_t n)
+{
+    struct side *from = &side[0], *to = &side[1];
+    uint32_t sent = to->got, answers = from->got;
+
+    for (uint32_t i = 0; i < n; i++) {
+        HOLDS(send_number(from, sent + i) == STRATA_OK);
+        progress(to), progress(to);
+        HOLDS(send_number(to, answers + i) == STRATA_OK);
+        progress(from), progress(from);
+        HOLDS(!(from->p->ep.caps & ST_BTL_CROWDED) && !(to->p->ep.caps & ST_BTL_CROWDED));
+    }
+    progress_both(100);
+    HOLDS(to->got == sent + n && from->got == answers + n);
+}
+
 /* Messages of both sides in turn are no burst; messages of one side in a row are one, of which the layer above is told.
  */
 START_TEST(bursts_are_told)
 {
     struct side *from = &side[0], *to = &side[1];
     bool told = false;
-    uint32_t sent = 0;
+    uint32_t sent;
 
     open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
-    for (; sent < 1000; sent++) {
-        HOLDS(send_number(from, sent) == STRATA_OK);
-        progress(to), progress(to);
-        HOLDS(send_number(to, sent) == STRATA_OK);
-        progress(from), progress(from);
-        HOLDS(!(from->p->ep.caps & ST_BTL_CROWDED) && !(to->p->ep.caps & ST_BTL_CROWDED));
-    }
+    converse(1000);
+    sent = to->got;
     ck_assert_uint_gt(from->m.count.ring_sent, sent / 2);
     for (int round = 0; round < 2000 && !told; round++) {
         for (int i = 0; i < 20; i++) { /* the last note was just before, however slow the machine is */
@@ -101,6 +119,65 @@ START_TEST(bursts_are_told)
 }
 END_TEST
 
+enum { WINDOW = 100, TOGETHER = 32, LEARNT = 20 };
+
+/* Message i as pml_ob1 sends several together. */
+static int send_together(struct side *s, uint32_t i)
+{
+    struct numbered m;
+    const strata_data_t data = {.kind = STRATA_CONTIGUOUS, .length = bytes_of(i), .u.buffer = m.data};
+    const struct st_payload all = {&data, 0, bytes_of(i)};
+
+    make_number(i, &m);
+    return ib_send_payload(&s->p->ep, client_of(i), m.hdr, header_of(i), &all);
+}
+
+static void send_surely(int (*send)(struct side *s, uint32_t i), struct side *s, uint32_t i)
+{
+    for (int tries = 0; send(s, i) != STRATA_OK; tries++) {
+        HOLDS(tries < 1000);
+        progress_both(1);
+    }
+}
+
+/* A window as pml_ob1 sends it: after a message that is told as a burst the others go together. An answer follows.
+ * Returns how many went alone. */
+static uint32_t send_window(void)
+{
+    struct side *from = &side[0], *to = &side[1];
+    uint32_t sent = to->got, alone = 0, answers = from->got;
+
+    for (; alone < WINDOW && !(from->p->ep.caps & ST_BTL_CROWDED); alone++) {
+        from->p->q[IB_HIGH].noticed_ns = st_now_ns(); /* the last note was just before, however slow the machine is */
+        send_surely(send_number, from, sent++);
+    }
+    for (uint32_t n = alone; n < WINDOW; n += TOGETHER)
+        send_surely(send_together, from, sent++);
+    from->p->ep.caps &= ~(uint32_t)ST_BTL_CROWDED;
+    progress_both(100);
+    HOLDS(to->got == sent);
+    send_surely(send_number, to, answers);
+    progress_both(100);
+    HOLDS(from->got == answers + 1);
+    return alone;
+}
+
+/* Whatever was sent before, each window is a burst from one of its first messages on. */
+START_TEST(windows_are_told)
+{
+    open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
+    for (int turn = 0; turn < 10; turn++) {
+        converse(50 + any(50));
+        for (int i = 0; i < 5 * LEARNT; i++) {
+            uint32_t alone = send_window();
+            if (i >= LEARNT)
+                ck_assert_uint_le(alone, 20);
+        }
+    }
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ring");
@@ -109,6 +186,7 @@ int main(void)
     tcase_add_loop_test(t, once_and_in_order, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, numbers_begin_anew);
     tcase_add_test(t, bursts_are_told);
+    tcase_add_test(t, windows_are_told);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
