@@ -180,23 +180,31 @@ int channel_slots_pack(strata_channel_sender_t *c)
     return ST_LIKELY(ok) ? STRATA_OK : slots_forged(c);
 }
 
-static void slots_count(struct channel_trial *t, uint32_t class)
+/* Whether messages of the class go by sends; where puts go apart all do, and there is no trial. */
+static inline bool slots_send_class(strata_channel_sender_t *c, uint32_t class)
+{
+    return (slots_path(c)->caps & ST_BTL_PUT_APART) || c->with->trials[class].sends;
+}
+
+/* A message of the class leaves. */
+static inline void slots_count(strata_channel_sender_t *c, uint32_t class)
 {
     struct channel_trial_plan plan = channel_trial_plan(class);
+    struct channel_trial *t = &c->with->trials[class];
 
-    channel_trial_count(t, plan, channel_trial_asks(t, plan) ? st_now_ns() : 0);
+    if (!(slots_path(c)->caps & ST_BTL_PUT_APART))
+        channel_trial_count(t, plan, channel_trial_asks(t, plan) ? st_now_ns() : 0);
 }
 
 /* Whether a message that leaves at once goes by a send. */
 static bool slots_sends(strata_channel_sender_t *c, uint32_t len)
 {
     uint32_t class = channel_trial_of(len);
-    struct channel_trial *t = &c->with->trials[class];
 
     if (ST_UNLIKELY(len > slots_path(c)->btl->max_send))
         return false;
-    slots_count(t, class);
-    return t->sends;
+    slots_count(c, class);
+    return slots_send_class(c, class);
 }
 
 /* In a ring that is filled by puts. A put is in flight until it is done; a send counts as in flight until the next
@@ -232,11 +240,11 @@ static int slots_send_long(strata_channel_sender_t *c, const void *data, size_t 
 {
     const struct st_landing_out *out = st_landing_sender_out(c->landing);
     uint32_t class = channel_trial_of(len);
-    struct channel_trial *t = &c->with->trials[class];
     struct st_landing_view nowhere;
     int rc = STRATA_OK;
 
-    if (!t->sends || len > slots_path(c)->btl->max_send || len > c->offer->card.card.size - STRATA_CHANNEL_HEAD)
+    if (!slots_send_class(c, class) || len > slots_path(c)->btl->max_send ||
+        len > c->offer->card.card.size - STRATA_CHANNEL_HEAD)
         return STRATA_ERR_UNSUPPORTED;
     if (c->is_kept) {
         channel_unkeep(c);
@@ -248,7 +256,7 @@ static int slots_send_long(strata_channel_sender_t *c, const void *data, size_t 
     }
     if (rc != STRATA_OK)
         return rc;
-    slots_count(t, class);
+    slots_count(c, class);
     return st_landing_sender_send_by(c->landing, data, (uint32_t)len, slots_send_slot, c);
 }
 

@@ -101,7 +101,7 @@ static void open_limits(struct tcp_module *m)
     struct st_btl *b = &m->btl;
 
     b->caps = ST_BTL_ORDERED | ST_BTL_COSTLY_POLL | ST_BTL_GET | ST_BTL_PUT | ST_BTL_NEEDS_REG | ST_BTL_REG_CHEAP |
-              (par->mend ? ST_BTL_MENDS | ST_BTL_KEEP | ST_BTL_BOTH_TOLD : 0);
+              (par->bulk ? ST_BTL_PUT_APART : 0) | (par->mend ? ST_BTL_MENDS | ST_BTL_KEEP | ST_BTL_BOTH_TOLD : 0);
     b->max_send = (uint32_t)par->max_send;
     b->pipeline_send = (uint32_t)(par->pipeline_send < par->max_send ? par->pipeline_send : par->max_send);
     b->eager_limit = (uint32_t)(par->eager_limit < par->max_send ? par->eager_limit : par->max_send);

@@ -15,6 +15,8 @@ const char *st_btl_check(const struct st_btl *btl)
         return "it claims get without the operation";
     if ((btl->caps & ST_BTL_PUT) && !r->put)
         return "it claims put without the operation";
+    if ((btl->caps & ST_BTL_PUT_APART) && !(btl->caps & ST_BTL_PUT))
+        return "it says how it puts (ST_BTL_PUT_APART) without ST_BTL_PUT";
     if ((btl->caps & ST_BTL_NEEDS_REG) && (!r->reg || !r->dereg))
         return "it needs registration and cannot register";
     if ((btl->caps & (ST_BTL_REG_KEPT | ST_BTL_REG_CHEAP)) && !(btl->caps & ST_BTL_NEEDS_REG))

@@ -14,6 +14,7 @@ const char *st_btl_capability(size_t i, uint32_t *bit)
     } names[] = {{ST_BTL_ORDERED, "ordered"},
                  {ST_BTL_GET, "get"},
                  {ST_BTL_PUT, "put"},
+                 {ST_BTL_PUT_APART, "puts_apart"},
                  {ST_BTL_NEEDS_REG, "needs_registration"},
                  {ST_BTL_REG_KEPT, "keeps_registrations"},
                  {ST_BTL_REG_CHEAP, "registers_cheaply"},

@@ -139,12 +139,49 @@ START_TEST(sends)
 }
 END_TEST
 
+/* Where puts go apart from messages, those of questions and answers go by sends, from the first one on. */
+static void asked(struct tw_rank *r)
+{
+    enum { MANY = 300, MOST = 12000 };
+    strata_channel_sender_t *out;
+    strata_channel_receiver_t *in;
+    char *data = malloc(MOST);
+    size_t len;
+    CHECK(data);
+    CHECK_OK(strata_channel_open_recv(r->s, 1 - r->rank, "x", RING, &in));
+    CHECK_OK(strata_channel_open_send(r->s, 1 - r->rank, "x", &out));
+    for (uint32_t i = 0; i < 2 * MANY; i++) {
+        struct rnd rnd = {1 + i};
+        size_t length = rnd_below(&rnd, i % 4 < 2 ? 300 : MOST);
+        if (i % 2 == (uint32_t)r->rank) {
+            pattern_fill(data, length, i);
+            CHECK_OK(strata_channel_send(out, data, length, STRATA_CHANNEL_FOREVER));
+            continue;
+        }
+        CHECK_OK(strata_channel_recv(in, data, MOST, &len, STRATA_CHANNEL_FOREVER));
+        CHECK_EQ(len, length);
+        CHECK_EQ(pattern_check(data, length, i), -1);
+    }
+    CHECK_MSG(out->n_sends >= MANY, "%u of %d messages went by sends", out->n_sends, MANY);
+    CHECK_OK(strata_channel_end(out, STRATA_CHANNEL_FOREVER));
+    CHECK_RC(strata_channel_recv(in, data, MOST, NULL, STRATA_CHANNEL_FOREVER), STRATA_CHANNEL_ENDED);
+    CHECK_OK(strata_channel_close_send(out));
+    CHECK_OK(strata_channel_close_recv(in));
+    free(data);
+}
+START_TEST(sends_only)
+{
+    tw_run(&(struct tw_options){.n = 2, .settings = "btl=tcp,self"}, asked, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("channel-direct");
     TCase *tc = tcase_create("all");
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, straight, 0, sizeof ways / sizeof ways[0]);
+    tcase_add_test(tc, sends_only);
     tcase_add_loop_test(tc, sends, 2, sizeof ways / sizeof ways[0]);
     suite_add_tcase(s, tc);
     return run_suite(s);

@@ -20,6 +20,8 @@ static void implications(uint32_t caps)
 {
     if (caps & (ST_BTL_REG_KEPT | ST_BTL_REG_CHEAP))
         CHECK(caps & ST_BTL_NEEDS_REG);
+    if (caps & ST_BTL_PUT_APART)
+        CHECK(caps & ST_BTL_PUT);
     if (caps & (ST_BTL_KEEP | ST_BTL_BOTH_TOLD))
         CHECK(caps & ST_BTL_MENDS);
 }

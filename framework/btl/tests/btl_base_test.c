@@ -103,6 +103,7 @@ START_TEST(contract_is_checked)
         const char *text;
     } caps[] = {{ST_BTL_GET, "claims get"},
                 {ST_BTL_PUT, "claims put without"},
+                {ST_BTL_PUT_APART, "how it puts"},
                 {ST_BTL_NEEDS_REG, "cannot register"},
                 {ST_BTL_REG_KEPT, "how it registers"},
                 {ST_BTL_REG_CHEAP, "how it registers"},

@@ -64,21 +64,21 @@ struct st_info_counter {
 
 /* One module of a transport: a device, or a port of one. Valid during the call. */
 struct st_info_device {
-    const char *component;       /* "openib" */
-    const char *summary;         /* of the component, one line */
-    const char *capabilities[8]; /* "get", "put", ...; NULL behind the last */
-    uint32_t eager_limit;        /* largest payload sent before the receiver has matched, bytes */
-    uint32_t stream_limit;       /* largest message sent as fragments without waiting for the receiver, bytes */
-    uint32_t max_send;           /* largest payload of one fragment, bytes */
-    uint32_t zcopy_min;          /* smallest payload taken from the program's memory, bytes; 0: none is */
-    uint32_t max_key;            /* bytes of a registration's key on the wire; 0: there are none */
-    size_t rdma_min;             /* smallest message moved by get or put, bytes; 0: none is */
-    size_t rdma_pipeline;        /* bytes of one get or put where memory is registered piece by piece */
-    uint32_t latency_ns;         /* that the module states, of a short message, one way */
-    uint32_t bandwidth_mbs;      /* that the module states, MB/s */
-    int exclusivity;             /* the modules of the highest that reach a peer are used for it */
-    bool needs_registration;     /* memory of get and put must be registered */
-    const char *own;             /* one JSON object from the module ("device", ...), or "" */
+    const char *component;        /* "openib" */
+    const char *summary;          /* of the component, one line */
+    const char *capabilities[12]; /* "get", "put", ...; NULL behind the last */
+    uint32_t eager_limit;         /* largest payload sent before the receiver has matched, bytes */
+    uint32_t stream_limit;        /* largest message sent as fragments without waiting for the receiver, bytes */
+    uint32_t max_send;            /* largest payload of one fragment, bytes */
+    uint32_t zcopy_min;           /* smallest payload taken from the program's memory, bytes; 0: none is */
+    uint32_t max_key;             /* bytes of a registration's key on the wire; 0: there are none */
+    size_t rdma_min;              /* smallest message moved by get or put, bytes; 0: none is */
+    size_t rdma_pipeline;         /* bytes of one get or put where memory is registered piece by piece */
+    uint32_t latency_ns;          /* that the module states, of a short message, one way */
+    uint32_t bandwidth_mbs;       /* that the module states, MB/s */
+    int exclusivity;              /* the modules of the highest that reach a peer are used for it */
+    bool needs_registration;      /* memory of get and put must be registered */
+    const char *own;              /* one JSON object from the module ("device", ...), or "" */
 };
 
 /* Reads settings and opens components like strata_init, but opens no component's modules and joins no job.
