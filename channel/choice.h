@@ -16,6 +16,8 @@ enum channel_way {
 /* Messages of a trial, and of a term. */
 #define CHANNEL_TRIAL 16u
 #define CHANNEL_TERM  1024u
+/* Messages of a term after which its time is compared with the time that the way took before. */
+#define CHANNEL_PIECE 64u
 /* The first ones after a change of the way are not counted: what the other way has queued still goes. */
 #define CHANNEL_SETTLES 4u
 /* Lengths: a class for each power of two, from 2^12 on; the last one has all that are longer. */
@@ -80,6 +82,15 @@ static inline bool channel_other_wins(const struct channel_choice *c)
     return c->way == CHANNEL_BY_COPY ? wins : !wins;
 }
 
+/* The term so far took twice or half the time that the way took before: the traffic is another one, of which neither
+ * time says anything. */
+static inline bool channel_has_changed(const struct channel_choice *c)
+{
+    uint64_t now = c->bytes ? c->ns * 1000000 / c->bytes : 0, before = c->fs[c->way];
+
+    return now > 2 * before || before > 2 * now;
+}
+
 /* A longer time than this, ns, is a pause of whoever sends; or a way that is bad enough as if it had taken so long. */
 static inline uint64_t channel_longest(const struct channel_choice *c, size_t bytes)
 {
@@ -95,6 +106,10 @@ static inline void channel_count(struct channel_choice *c, size_t bytes, uint64_
         uint64_t longest = channel_longest(c, bytes);
         c->ns += ns < longest ? ns : longest;
         c->bytes += bytes;
+    }
+    if (c->term && c->gone % CHANNEL_PIECE == 0 && channel_has_changed(c)) {
+        *c = (struct channel_choice){0};
+        return;
     }
     if (c->gone < (c->term ? CHANNEL_TERM : CHANNEL_TRIAL))
         return;

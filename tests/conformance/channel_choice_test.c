@@ -75,6 +75,41 @@ START_TEST(an_accident_is_forgotten)
 }
 END_TEST
 
+/* After a stream the receiver answers each message, and copies are faster: both ways are tried again, long before the
+ * term ends. The same where everything becomes faster. */
+START_TEST(another_traffic)
+{
+    struct channel_choice c = {0};
+    (void)go(&c, 5000, 0, CHANNEL_TRIAL);
+    (void)go(&c, 0, 4000, CHANNEL_TRIAL);
+    ck_assert_uint_eq(go(&c, 0, 4000, 100), 100);
+    ck_assert_uint_le(go(&c, 0, 50000, CHANNEL_TERM), 2 * CHANNEL_PIECE);
+    ck_assert_uint_eq(go(&c, 20000, 0, CHANNEL_TERM), CHANNEL_TRIAL);
+    ck_assert_uint_eq(go(&c, 0, 50000, CHANNEL_TERM), CHANNEL_TRIAL);
+    ck_assert_int_eq(c.way, CHANNEL_BY_COPY);
+    ck_assert(c.term);
+    for (uint32_t i = 0; c.term && i < CHANNEL_TERM; i++)
+        channel_count(&c, BYTES, 5000);
+    ck_assert_uint_le(go(&c, 5000, 0, CHANNEL_TERM), CHANNEL_TRIAL);
+    (void)go(&c, 0, 4000, CHANNEL_TRIAL);
+    ck_assert_int_eq(c.way, CHANNEL_DIRECT);
+    ck_assert(c.term);
+}
+END_TEST
+
+/* A few long pauses are no other traffic. */
+START_TEST(pauses_of_a_term)
+{
+    struct channel_choice c = {0};
+    (void)go(&c, 5000, 0, CHANNEL_TRIAL);
+    (void)go(&c, 0, 4000, CHANNEL_TRIAL);
+    for (uint32_t i = 1; i < CHANNEL_TERM; i++) {
+        channel_count(&c, BYTES, i % 10 ? 4000 : 1000000000);
+        ck_assert_int_eq(c.way, CHANNEL_DIRECT);
+    }
+}
+END_TEST
+
 /* A pause of the sender says little about the way; a way that is slow again and again loses all the same. */
 START_TEST(pauses)
 {
@@ -176,6 +211,8 @@ int main(void)
     tcase_add_test(tc, the_slower_one_has_trials_only);
     tcase_add_test(tc, the_first_ones_do_not_count);
     tcase_add_test(tc, an_accident_is_forgotten);
+    tcase_add_test(tc, another_traffic);
+    tcase_add_test(tc, pauses_of_a_term);
     tcase_add_test(tc, pauses);
     tcase_add_test(tc, copies_win_a_draw);
     tcase_add_test(tc, classes);

@@ -40,13 +40,13 @@ static void out(struct tw_rank *r, char *data)
     if (way->can)
         only_direct(c, 0);
     CHECK_OK(strata_channel_send(c, data, LEAST, STRATA_CHANNEL_FOREVER)); /* the receiver is told by this one */
-    if (way->can)
-        only_direct(c, (uint64_t)1 << (way->all ? 40 : 24));
     uint32_t gone = c->direct->n_gone;
     for (uint32_t i = 0; i < N; i++) {
         size_t len = LEAST + rnd_below(&rnd, LONG - LEAST);
         pattern_fill(data, len, i);
         suite_await(r->comm, 1, 1);
+        if (way->can)
+            only_direct(c, (uint64_t)1 << (way->all ? 40 : 24));
         CHECK_OK(strata_channel_send(c, data, len, STRATA_CHANNEL_FOREVER));
         memset(data, 0, len); /* it may be used again */
         CHECK_OK(strata_channel_send(c, &i, sizeof i, STRATA_CHANNEL_FOREVER));
