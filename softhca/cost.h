@@ -62,6 +62,8 @@ HCA_INTERNAL struct hca_peer *hca_serial_enter(uint32_t device);
 HCA_INTERNAL void hca_serial_leave(struct hca_peer *host, uint32_t device);
 /* Whether this queue pair is another one than that which the engine had before. host NULL: our own engine. */
 HCA_INTERNAL bool hca_serial_switched(struct hca_peer *host, uint32_t device, uint32_t qpn);
+/* Time until the engine is free by the clock of the process that had it last; 0 where all have one clock. */
+HCA_INTERNAL uint64_t hca_serial_busy_ns(struct hca_peer *host, uint32_t device);
 /* For the engine's thread: a descriptor (-1: none) that is readable when others look for the engine here. */
 HCA_INTERNAL int hca_serial_fd(void);
 HCA_INTERNAL void hca_serial_serve(void);

@@ -10,10 +10,23 @@ static uint64_t packets_of(const struct hca_qp_own *qp, const struct hca_swqe *w
     return w->length ? (w->length + bytes - 1) / bytes : 1;
 }
 
+/* The lock orders messages. A process whose clock is behind spends the time that the engine was in use as well. */
+static void charge_wait(struct hca_charge *c, struct hca_peer *host, uint32_t device)
+{
+    const uint64_t ns = hca_serial_busy_ns(host, device);
+
+    if (ns == 0)
+        return;
+    c->begin = hca_cost_ticks();
+    c->ps = ns * 1000;
+}
+
 static void charge(const struct hca_qp_own *qp, const struct hca_swqe *w, uint32_t device, struct hca_peer *host)
 {
     struct hca_charge c = {0};
 
+    if (host)
+        charge_wait(&c, host, device);
     /* First what may cost nothing: then there is nothing to count and to spend. */
     if (hca_cost_is(HCA_COST_COLD) && !(w->flags & IBV_SEND_INLINE))
         hca_cost_translate(&c, device, w->sge, w->n_sge);

@@ -14,6 +14,9 @@
  * holds it. Who gave it away at once would lose a turn of the scheduler for each message, where others run there. */
 #define PATIENCE 4096u
 
+/* ns; more is no message of another clock: other namespaces of time, or a broken process. */
+#define BUSY_MOST 1000000000u
+
 #define NAME 0u /* the index that is no process's */
 
 static struct {
@@ -161,7 +164,18 @@ struct hca_peer *hca_serial_enter(uint32_t device)
 
 void hca_serial_leave(struct hca_peer *host, uint32_t device)
 {
-    hca_shared_unlock(&of_host(host, device)->lock);
+    struct hca_serial *s = of_host(host, device);
+
+    atomic_store_explicit(&s->free_at, hca_now_ns(), memory_order_relaxed);
+    hca_shared_unlock(&s->lock);
+}
+
+uint64_t hca_serial_busy_ns(struct hca_peer *host, uint32_t device)
+{
+    const uint64_t free_at = atomic_load_explicit(&of_host(host, device)->free_at, memory_order_relaxed);
+    const uint64_t now = hca_now_ns(), busy = free_at > now ? free_at - now : 0;
+
+    return busy <= BUSY_MOST ? busy : 0;
 }
 
 bool hca_serial_switched(struct hca_peer *host, uint32_t device, uint32_t qpn)

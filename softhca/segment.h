@@ -222,6 +222,7 @@ struct hca_port {
 struct hca_serial {
     HCA_CACHE _Atomic(uint32_t) lock; /* process that holds it */
     _Atomic(uint32_t) qpn;            /* that it had last; 0: none */
+    _Atomic(uint64_t) free_at;        /* CLOCK_MONOTONIC in ns: when its last message was delivered */
 };
 /* Atomic operations are atomic among adapters only, as IBV_ATOMIC_HCA says: under a lock of the target. */
 #define HCA_ATOMIC_LOCKS 64u

@@ -193,6 +193,29 @@ static void lock_is_scribbled(void)
     pair_close(&p);
 }
 
+/* Busy by the clock of another process: its message is waited for, and no time that is none. */
+static void busy_by_another_clock(void)
+{
+    struct pair p;
+
+    costs_set("engine=1");
+    PAIR(&p, .type = IBV_QPT_RC);
+    pair_exchange(&p, 1);
+    char *segment = own_segment(PROT_READ | PROT_WRITE);
+    _Atomic(uint64_t) *free_at = &((struct hca_header *)(void *)segment)->serial[0].free_at;
+    const double begin = now(), after = begin + 0.02;
+    atomic_store(free_at, (uint64_t)(1e9 * after));
+    pair_exchange(&p, 2);
+    REQUIRE_MSG(now() >= after - 1e-6, "after %.6f s", now() - begin);
+    /* An hour would end the test. */
+    atomic_store(free_at, (uint64_t)(1e9 * (now() + 3600)));
+    pair_exchange(&p, 3);
+    atomic_store(free_at, UINT64_MAX);
+    pair_exchange(&p, 4);
+    munmap(segment, HCA_SIZE);
+    pair_close(&p);
+}
+
 /* No device is opened, and the message says what is wrong. */
 static void refused(void)
 {
@@ -272,6 +295,7 @@ static void shown(void)
 }
 
 static const struct verbs_case cases[] = {
-    CASE(one_at_a_time), CASE(holder_is_killed), CASE(host_ends), CASE(lock_is_scribbled), CASE(refused), CASE(shown),
+    CASE(one_at_a_time),         CASE(holder_is_killed), CASE(host_ends), CASE(lock_is_scribbled),
+    CASE(busy_by_another_clock), CASE(refused),          CASE(shown),
 };
 VERBS_MAIN("engine", cases)
