@@ -42,6 +42,8 @@ class Local(Run):
         super().__init__(args, found, 16, 1001)
 
 
+LOAD = Run(["load", *WRITE, "--size", "8", "--window", "4"],
+           {("load", "", 0): 0, ("load", "", 1): 1, ("load", "", 2): 2, ("load", "", 4): 4}, count=16, samples=1001)
 # Cost, its value, and what it is in. A number of 0 says that the cost does not show there.
 PROOFS = [
     ("reg", "3us", [Local(["registration", "--values", "4k,64k"],
@@ -98,15 +100,26 @@ PROOFS = [
     ("byte", "150ps", [Run(["latency", *READ, "--values", "4096,65536"],
                            {("latency", "", 4096): 4096, ("latency", "", 65536): 65536}, count=32),
                        Run(["post_recv"], {("post_recv", "", 1): 0})]),
-    # Figures are twice as large when both directions have one engine.
+    # Figures are twice as large when both directions have one engine; those of one side alone are the same.
     ("engine", "1", [Run(["both_ways", *WRITE, "--values", "8", "--window", "4"], {("both_ways", "", 8): 1}, count=16, samples=1001),
-                     Run(["bandwidth", *WRITE, "--values", "8"], {("bandwidth", "", 8): 0})]),
+                     Run(["bandwidth", *WRITE, "--values", "8"], {("bandwidth", "", 8): 0}),
+                     Run(["latency", "qps", *READ, "--values", "8", "--size", "8"],
+                         {("latency", "", 8): 0, ("qps", "latency", 4): 0, ("qps", "bandwidth", 4): 0}),
+                     Run(["post_recv", "poll_empty"], {("post_recv", "", 1): 0, ("poll_empty", "", 1): 0})]),
+    # A message waits for one of each loader.
+    ("load", "1", [LOAD]),
 ]
+# Wants a processor for each side and each loader.
+LOAD_PROCESSORS = 6
 # With --only none: a cost that no test pays for, to see that the proof fails.
 NONE = ("none", "1us", [Run(["post_recv"], {("post_recv", "", 1): 1})])
 # With --only slight: a cost of one unit that is said to be none, beside costs of four units and of thirty.
 SLIGHT = ("slight", "100ns", [Run(["max_sge", *READ, "--size", "8"],
                                   {("max_sge", "latency", 1): 0, ("max_sge", "latency", 4): 4, ("max_sge", "latency", 30): 30})])
+# With --only apart: loaders beside which each process has an engine of its own.
+APART = ("apart", "1", [LOAD])
+# The cost is an engine of all processes; each message has 20 us.
+ENGINES = {"engine": "packet=20us,engine=1", "load": "packet=20us,engine=1", "apart": "packet=20us"}
 CACHE = {"cold": "32"}
 
 
@@ -134,12 +147,12 @@ def measure(options, cost, cache, run):
 
 def prove(options, key, value, run):
     """Rounds until all figures agree. The lines to print, and whether they do."""
-    each = 1.0 if key == "engine" else ns(value) * options.factor
-    if key != "engine":
+    each = 1.0 if key in ENGINES else ns(value) * options.factor
+    if key not in ENGINES:
         value = f"{each:g}ns"
     pair = (f"{key}={value}", f"{key}={2 * each:g}ns")
-    if key == "engine":
-        pair = ("packet=20us", "packet=20us,engine=1")
+    if key in ENGINES:
+        pair = ("packet=20us", ENGINES[key])
     elif key == "none":
         pair = ("event=1us", "event=2us")
     elif key == "slight":
@@ -151,8 +164,8 @@ def prove(options, key, value, run):
                 best[figure] = min(t, best.get(figure, t))
         lines, well = [], True
         for figure, times in run.found.items():
-            # One engine: a message of 20 us waits for one of the other direction.
-            wanted = least[0][figure] * times if key == "engine" else each * times
+            # One engine: a message waits for as many others, which take as long.
+            wanted = least[0][figure] * times if key in ENGINES else each * times
             found = least[1][figure] - least[0][figure]
             # Of what does not cost there the smallest effect of the cost that would show, or 3 % of the figure itself.
             room = options.tolerance * (wanted or min((n for n in run.found.values() if n), default=1) * each)
@@ -180,8 +193,11 @@ def main():
     parser.add_argument("--only", action="append", metavar="KEY")
     options = parser.parse_args()
     wrong = []
-    for key, value, runs in [*PROOFS, NONE, SLIGHT]:
+    for key, value, runs in [*PROOFS, NONE, SLIGHT, APART]:
         if key not in (options.only or [p[0] for p in PROOFS]):
+            continue
+        if key == "load" and not options.only and (os.cpu_count() or 1) < LOAD_PROCESSORS:
+            print(f"skipped: load: it wants {LOAD_PROCESSORS} processors")
             continue
         for run in runs:
             lines, well = prove(options, key, value, run)
