@@ -2,11 +2,15 @@
 #include "config.h"
 
 #include <check.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,12 +31,59 @@ static int look(struct pollfd *p, nfds_t n, int timeout_ms)
     return poll(p, n, timeout_ms);
 }
 
+#define ADDRESSES 3
+
+/* A host of several addresses, of which the one with this number answers; -1: none. A wait takes all its time. */
+static int answers, n_waits;
+
+static int some_addresses(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list)
+{
+    static struct sockaddr_in at = {.sin_family = AF_INET};
+    static struct addrinfo a[ADDRESSES];
+
+    (void)host, (void)port, (void)hints;
+    for (int i = 0; i < ADDRESSES; i++)
+        a[i] = (struct addrinfo){.ai_family = AF_INET,
+                                 .ai_addr = (struct sockaddr *)&at,
+                                 .ai_addrlen = sizeof at,
+                                 .ai_next = i + 1 < ADDRESSES ? &a[i + 1] : NULL};
+    *list = a;
+    return 0;
+}
+
+static int connect_later(int fd, const struct sockaddr *to, socklen_t n)
+{
+    (void)fd, (void)to, (void)n;
+    errno = EINPROGRESS;
+    return -1;
+}
+
+static int wait_for_answer(struct pollfd *p, nfds_t n, int timeout_ms)
+{
+    (void)n;
+    if (n_waits++ == answers) {
+        p->revents = POLLOUT;
+        return 1;
+    }
+    fake_ns += (uint64_t)timeout_ms * 1000000u;
+    return 0;
+}
+
 /* The tool is a program: its parts are compiled into this one. */
 /* NOLINTBEGIN(bugprone-suspicious-include) */
 #define poll look
 #include "tools/strata-miba/link.c"
 #undef poll
 #include "tools/strata-miba/link_beat.c"
+#define poll                wait_for_answer
+#define connect             connect_later
+#define getaddrinfo         some_addresses
+#define freeaddrinfo(list_) ((void)(list_))
+#include "tools/strata-miba/link_tcp.c"
+#undef poll
+#undef connect
+#undef getaddrinfo
+#undef freeaddrinfo
 #include "tools/strata-miba/stats.c"
 #include "tools/strata-miba/status.c"
 /* NOLINTEND(bugprone-suspicious-include) */
@@ -255,6 +306,28 @@ START_TEST(peers_are_watched)
 }
 END_TEST
 
+/* A host whose addresses do not answer is given up within the time-out, and the last one that does is found. */
+START_TEST(addresses_share_the_timeout)
+{
+    struct miba_why why;
+
+    answers = -1;
+    n_waits = 0;
+    fake_ns = SECOND;
+    ck_assert_int_eq(link_connect("host", "1", 4, &why), -1);
+    ck_assert_msg(strstr(why.text, "no server at host port 1: Connection timed out") != NULL, "%s", why.text);
+    ck_assert_int_eq(n_waits, ADDRESSES);
+    ck_assert_uint_le(fake_ns, 5 * SECOND);
+    ck_assert_uint_ge(fake_ns, 4 * SECOND);
+    answers = ADDRESSES - 1;
+    n_waits = 0;
+    const int fd = link_connect("host", "1", 4, &why);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    fake_ns = 0;
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("strata-miba link");
@@ -266,6 +339,7 @@ static Suite *suite(void)
     tcase_add_test(c, heartbeats_are_signs_of_life);
     tcase_add_test(c, heartbeats_end_no_loop);
     tcase_add_test(c, peers_are_watched);
+    tcase_add_test(c, addresses_share_the_timeout);
     suite_add_tcase(s, c);
     return s;
 }

@@ -60,6 +60,7 @@ bool link_is_here(const struct link *l);
 
 /* Waits for one client at `port` (0: any; which is printed on stderr), connects to a server. The descriptor, or -1. */
 int link_serve(const char *port, struct miba_why *why);
+/* Within timeout_s, however many addresses the host has. */
 int link_connect(const char *host, const char *port, int timeout_s, struct miba_why *why);
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include "stats.h"
 
 static struct addrinfo *addresses(const char *host, const char *port, struct miba_why *why)
 {
@@ -106,8 +107,8 @@ bool link_is_here(const struct link *l)
     return size == same && memcmp(a, b, size) == 0;
 }
 
-/* Connects within timeout_s. 0, or an errno value. */
-static int connect_in_time(int fd, const struct addrinfo *a, int timeout_s)
+/* Connects within timeout_ms. 0, or an errno value. */
+static int connect_in_time(int fd, const struct addrinfo *a, int timeout_ms)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     int error = 0;
@@ -116,7 +117,7 @@ static int connect_in_time(int fd, const struct addrinfo *a, int timeout_s)
     fcntl(fd, F_SETFL, O_NONBLOCK);
     if (connect(fd, a->ai_addr, a->ai_addrlen) && errno != EINPROGRESS)
         return errno;
-    if (poll(&p, 1, timeout_s * 1000) <= 0)
+    if (poll(&p, 1, timeout_ms) <= 0)
         return ETIMEDOUT;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
         return errno;
@@ -127,13 +128,19 @@ static int connect_in_time(int fd, const struct addrinfo *a, int timeout_s)
 int link_connect(const char *host, const char *port, int timeout_s, struct miba_why *why)
 {
     struct addrinfo *list = addresses(host, port, why);
-    int fd = -1, error = 0;
+    int fd = -1, error = 0, left = 0;
 
     if (!list)
         return -1;
-    for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
+    for (const struct addrinfo *a = list; a; a = a->ai_next)
+        left++;
+    /* The time-out is for all addresses: each may take its share of what is left. */
+    const uint64_t end = miba_now() + (uint64_t)timeout_s * 1000000000u;
+    for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next, left--) {
+        const uint64_t now = miba_now();
+        const int share_ms = now < end ? (int)((end - now) / 1000000u) / left : 0;
         fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        error = fd < 0 ? errno : connect_in_time(fd, a, timeout_s);
+        error = fd < 0 ? errno : connect_in_time(fd, a, share_ms);
         if (error && fd >= 0) {
             close(fd);
             fd = -1;
