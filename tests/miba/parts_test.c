@@ -86,6 +86,14 @@ START_TEST(rates)
         samples_add(&samples, many[i]);
     ck_assert(!samples_to_rate(&samples, 8));
     ck_assert_uint_eq(samples.n, 5);
+    /* Fractions of such times are of the same. */
+    samples.n = 0;
+    for (unsigned i = 0; i < 5; i++)
+        samples_add(&samples, few[i]);
+    ck_assert(samples_positive(&samples));
+    ck_assert_double_eq(samples.value[0], 1);
+    ck_assert_double_eq(samples.value[4], 4);
+    ck_assert_double_eq(samples_summary(&samples).median, 1);
     samples.n = 0;
     samples_add(&samples, -1);
     ck_assert(!samples_to_rate(&samples, 1));

@@ -46,7 +46,7 @@ struct summary samples_summary(const struct samples *s)
     return sum;
 }
 
-bool samples_to_rate(struct samples *s, double bytes)
+bool samples_positive(struct samples *s)
 {
     double least = 0;
     unsigned none = 0;
@@ -54,12 +54,22 @@ bool samples_to_rate(struct samples *s, double bytes)
     for (unsigned i = 0; i < s->n; i++)
         if (s->value[i] > 0 && (least == 0 || s->value[i] < least))
             least = s->value[i];
-    for (unsigned i = 0; i < s->n; i++) {
-        none += s->value[i] <= 0;
-        s->value[i] = least > 0 ? bytes * 1e3 / (s->value[i] > 0 ? s->value[i] : least) : 0;
-    }
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->value[i] <= 0) {
+            s->value[i] = least;
+            none++;
+        }
     const bool well = none * 2 < s->n;
     s->n = least > 0 ? s->n : 0;
+    return well;
+}
+
+bool samples_to_rate(struct samples *s, double bytes)
+{
+    const bool well = samples_positive(s);
+
+    for (unsigned i = 0; i < s->n; i++)
+        s->value[i] = bytes * 1e3 / s->value[i];
     return well;
 }
 

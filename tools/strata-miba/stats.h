@@ -21,9 +21,11 @@ struct summary {
 void samples_add(struct samples *s, double value);       /* beyond MOST_SAMPLES: dropped */
 struct summary samples_summary(const struct samples *s); /* n is 0 when there are none, and all figures, too */
 
-/* Nanoseconds of a message become a rate of `bytes` in MB/s. A difference of no time has none: it counts as fast as the
- * fastest other one, so that median and quartiles keep their rank. False: these are half of all or more, and the median
- * is one of them; n is 0 when there are no others. */
+/* Times by which something is divided. A difference of no time counts as the shortest other one, so that median and
+ * quartiles keep their rank. False: these are half of all or more, and the median is one of them; n is 0 when there are
+ * no others. */
+bool samples_positive(struct samples *s);
+/* Nanoseconds of a message become a rate of `bytes` in MB/s; the same of differences of no time. */
 bool samples_to_rate(struct samples *s, double bytes);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */

@@ -24,25 +24,33 @@ static enum miba_status batch(void *arg, unsigned n, double ns[MOST_FIGURES])
     return status;
 }
 
+static enum miba_status report(struct miba *m, const struct miba_case *c, const char *figure, enum unit unit,
+                               const struct samples *s, bool well)
+{
+    struct result r = {.c = *c, .figure = figure, .unit = unit, .sum = samples_summary(s), .marked = !well};
+
+    if (!well)
+        miba_fail(&r.why, MIBA_OK, "in half of the samples more messages took no more time");
+    return results_add(m->results, &r, &m->why);
+}
+
 static enum miba_status lead(struct miba *m, const struct miba_case *c, struct endpoint *e)
 {
     const struct measure what = {
         .run = batch, .arg = e, .step = pattern_step(&e->t), .figures = 2, .most = 1u << 20, .scale = 1};
     struct samples s[MOST_FIGURES];
     enum miba_status status = measure(m, &what, s);
-    unsigned n = 0;
 
+    if (status)
+        return status;
+    const bool well = samples_positive(&s[0]);
+    if (s[0].n == 0)
+        return miba_fail(&m->why, MIBA_FAILED, "more messages took no more time");
     for (unsigned i = 0; i < s[0].n; i++)
-        if (s[0].value[i] > 0) {
-            s[1].value[n] = s[1].value[i] / s[0].value[i];
-            s[0].value[n++] = 2e3 * e->t.size / s[0].value[i];
-        }
-    s[0].n = s[1].n = n;
-    if (!status && n == 0)
-        status = miba_fail(&m->why, MIBA_FAILED, "more messages took no more time");
-    if (!status)
-        status = results_samples(m->results, c, "cpu_bandwidth", UNIT_MB_S, &s[0], &m->why);
-    return status ? status : results_samples(m->results, c, "cpu_computing", UNIT_FRACTION, &s[1], &m->why);
+        s[1].value[i] /= s[0].value[i];
+    samples_to_rate(&s[0], 2.0 * e->t.size);
+    status = report(m, c, "cpu_bandwidth", UNIT_MB_S, &s[0], well);
+    return status ? status : report(m, c, "cpu_computing", UNIT_FRACTION, &s[1], well);
 }
 
 static const uint64_t times[] = {0, 1000, 10000, 100000, 1000000};
