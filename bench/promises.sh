@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What Strata promises in seconds, measured on this machine: promise, bound, median and worst of N, met or missed. No test
 # judges by the clock, so this is where these times are looked at: on an idle machine. Exit status 0 when all were measured.
-# ROUNDS=10; ONLY=wakes, collectives, connect: these alone.
+# ROUNDS=10; ONLY=wakes, collectives, connect, miba: these alone.
 set -u
 . "$STRATA_SOURCE/tests/support/wait.sh"
 rounds=${ROUNDS:-10} programs=$STRATA_BUILD/tests/programs times=$STRATA_BUILD/bench/promise_times
@@ -78,6 +78,68 @@ collectives() {
         coll_arrival_scheme=zcopy
 }
 [ "${ONLY-}" != collectives ] || { collectives && summary; }
+
+# ---- errors of strata-miba: the tool ends within five seconds, with this status
+miba() { LD_PRELOAD=$softhca SOFTHCA_FABRIC=miba-$$ exec "$STRATA_BUILD/strata-miba" "$@"; }
+# The other side is sent a signal after a first result.
+miba_fault() { # PROMISE SIGNAL ARGS...
+    local what=$1 signal=$2 pid begin
+    shift 2
+    for _ in $(seq "$(((rounds + 1) / 2))"); do
+        : >"$work/out"
+        miba "$@" --samples 1001 --time 1000 --json >"$work/out" 2>"$work/err" &
+        pid=$!
+        wait_until file_has "$work/out" '"status": ?"ok"' || { kill -9 $pid && continue; }
+        begin=$(now)
+        kill -"$signal" "$(cat "/proc/$pid/task/$pid/children")"
+        wait $pid
+        [ $? = 1 ] && ms "$begin" "$(now)" >>"$work/figures"
+    done
+    row worst "$what" 5000 ms
+}
+miba_error() { # PROMISE STATUS ARGS...
+    local what=$1 wanted=$2 begin
+    shift 2
+    for _ in $(seq "$(((rounds + 1) / 2))"); do
+        begin=$(now)
+        (miba "$@") >/dev/null 2>"$work/err"
+        [ $? = "$wanted" ] && ms "$begin" "$(now)" >>"$work/figures"
+    done
+    row worst "$what" 5000 ms
+}
+# The same of a client, beside a server that is started with some settings and, given a signal, sent it.
+miba_server() { # PROMISE STATUS SIGNAL SERVER-ARGS -- CLIENT-ARGS
+    local what=$1 wanted=$2 signal=$3 server=() pid begin
+    shift 3
+    while [ "$1" != -- ]; do server+=("$1") && shift; done
+    for _ in $(seq "$(((rounds + 1) / 2))"); do
+        miba --server --tcp-port 0 ${server[@]+"${server[@]}"} 2>"$work/server" &
+        pid=$!
+        wait_until file_has "$work/server" 'at port' || { kill -9 $pid && continue; }
+        [ -z "$signal" ] || kill -"$signal" $pid
+        begin=$(now)
+        (miba "${@:2}" --connect localhost --tcp-port "$(sed -n 's/.*at port //p' "$work/server")") >/dev/null 2>"$work/err"
+        [ $? = "$wanted" ] && ms "$begin" "$(now)" >>"$work/figures"
+        kill -9 $pid 2>/dev/null
+        wait $pid 2>/dev/null
+    done
+    row worst "$what" 5000 ms
+}
+miba_errors() {
+    [ -n "$softhca" ] && [ -x "$STRATA_BUILD/strata-miba" ] || return 0
+    local sends=(--op send --transport RC)
+    miba_fault "strata-miba: the other side is killed" KILL latency "${sends[@]}"
+    miba_fault "the same, while it is waited for by events" KILL events "${sends[@]}" --size 8
+    miba_fault "the same in tests that do not need it" KILL qp
+    miba_fault "strata-miba: the other side is stopped" STOP latency "${sends[@]}"
+    miba_fault "the same in tests that do not need it" STOP qp
+    miba_error "strata-miba: nobody listens at the port" 2 latency --connect localhost --tcp-port 1
+    miba_server "strata-miba: the server does not answer" 1 STOP -- latency
+    miba_server "strata-miba: settings differ" 2 '' --window 32 -- latency --window 16
+    miba_error "strata-miba: a file that cannot be written" 1 qp -o "$work/no/such/folder"
+    miba_error "strata-miba: a full disk" 1 qp -o /dev/full
+} 2>/dev/null # bash tells of killed jobs
+[ "${ONLY-}" != miba ] || { miba_errors && summary; }
 
 # ---- a connection
 connect() {
@@ -233,6 +295,7 @@ fi
 
 collectives
 connect
+miba_errors
 
 # ---- first messages
 firsts() { # TRANSPORT STRATA-RUN-ARGUMENTS...
