@@ -46,6 +46,18 @@ miba '[01]' incast "${quick[@]}" --connect 127.0.0.2 --tcp-port "$port" --json
 lines '[o["reason"] for o in r if o["value"] == 2 and o["status"] != "failed"] == ["scheduler, not adapter: 2 threads want a processor each, the other side has 1"]'
 server_ends 0
 
+# One of another version; a port that another server has.
+server
+exec 9<>"/dev/tcp/localhost/$port"
+echo 'hello 1 {}' >&9
+check "the client is told why" grep -q '^no: the client has protocol 1, the server [0-9]*: one is of another version' <&9
+server_ends 2
+exec 9>&-
+server
+miba 2 --server --tcp-port "$port"; err_has "port $port of this machine: cannot listen: Address already in use"
+miba 0 qp "${few[@]}" --connect localhost --tcp-port "$port"
+server_ends 0
+
 # Nobody listens; who listens is another program.
 next_port
 miba 2 latency "${few[@]}" --connect localhost --tcp-port "$port"; err_has "no server at localhost port $port: Connection refused"
@@ -94,6 +106,22 @@ check "the client ends with 1, not $status" test "$status" = 1
 err_has 'the peer is lost'
 lines 'd[0]["tool"] == "strata-miba" and d[-1]["status"] == 1 and "the peer is lost" in d[-1]["error"]'
 lines 'r[0]["status"] == "ok" and len(r) < 6'
+
+# It goes while the client sleeps until it sends.
+server
+soft_behind 60 "$tool" events "${few[@]}" --size 8 --samples 1001 --time 1000 --connect localhost --tcp-port "$port" --json \
+    >"$work/out" 2>"$work/err"
+client=$!
+check "a first result" wait_until has_result
+kill -9 "$(cat "/proc/${pids[0]}/task/${pids[0]}/children")" 2>/dev/null
+wait "${pids[0]}" 2>/dev/null
+pids=("$client")
+status=0
+wait "$client" || status=$?
+pids=()
+check "the client that sleeps ends with 1, not $status" test "$status" = 1
+err_has 'the peer is lost'
+lines 'r[0]["status"] == "ok" and d[-1]["status"] == 1'
 
 # It goes, or does nothing, while the client's tests do not need it.
 for how in KILL STOP; do
@@ -157,4 +185,33 @@ status=0
 soft 60 "$tool" qp "${few[@]}" >/dev/full 2>"$work/err" || status=$?
 check "a full stdout: 1, not $status" test "$status" = 1
 err_has 'standard output: results cannot be written: No space left on device'
+miba 1 qp "${few[@]}" -o "$work"; err_has "$work: cannot be written: Is a directory"
+# A disk that is full after some results: these stay in the file, all are on stdout, and the run can go on elsewhere.
+cat >"$work/small.sh" <<'SH'
+mount -t tmpfs -o size=4k none "$1" || exit 77
+status=0
+LD_PRELOAD=$3 "${@:4}" -o "$1/results" || status=$?
+cp "$1/results" "$2"
+exit "$status"
+SH
+several=(qp cq "${quick[@]}" --values "1,2,4,8,16,32,64,128")
+mkdir "$work/small"
+if unshare --mount true 2>/dev/null && [ "$(getconf PAGESIZE)" = 4096 ]; then
+    status=0
+    timeout -k 2 "$job_limit" unshare --mount bash "$work/small.sh" "$work/small" "$work/kept" "$preload" "$tool" "${several[@]}" --json \
+        >"$work/out" 2>"$work/err" </dev/null || status=$?
+    if [ "$status" != 77 ]; then
+        check "a disk that gets full: 1, not $status" test "$status" = 1
+        err_has 'small/results: results cannot be written: No space left on device'
+        out_has '^# results that were measured until then'
+        out_has '^qp_create +entries 1 +-?[0-9]'
+        check "the file has results" test "$(wc -l <"$work/kept")" -gt 6
+        measured=$(grep -cE '^(qp|cq)' "$work/out")
+        check "each result of the file is on stdout, too" test "$measured" -ge "$(($(wc -l <"$work/kept") - 1))"
+        cp "$work/kept" "$work/results"
+        miba 0 "${several[@]}" --json -o "$work/results" --resume
+        check "the results that were kept" cmp <(head -n 5 "$work/kept") <(head -n 5 "$work/results")
+        lines 'd[-1] == {"status": 0, "results": len(r)} and len(r) > 24' "$work/results"
+    fi
+fi
 finish
