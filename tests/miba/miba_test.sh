@@ -128,6 +128,13 @@ out_has '^latency +read RC +size 1073741824 +skipped: [0-9]+ bytes: the machine 
 # A failure is named by its own verb.
 SOFTHCA_FAULTS='mr 1' miba 0 post_recv "${quick[@]}"; out_has '^post_recv +segments 1 +skipped: ibv_reg_mr: Cannot allocate memory'
 SOFTHCA_FAULTS='cq 1' miba 0 post_recv "${quick[@]}"; out_has '^post_recv +segments 1 +skipped: ibv_create_cq: Cannot allocate memory'
+"${CC:-gcc}" -O2 -Wall -Wextra -Werror -fPIC -shared -o "$work/other.so" "$STRATA_SOURCE/tests/miba/data/other_device.c" -ldl ||
+    fail "other_device.c"
+OTHER_DEVICE=busy preload=$first$work/other.so:$library miba 1 registration "${quick[@]}" --values 4k
+out_has '^registration +touched +size 4096 +failed: ibv_dereg_mr: Device or resource busy'
+out_has '^register +untouched +size 4096 +-?[0-9]'
+OTHER_DEVICE=regions preload=$first$work/other.so:$library miba 0 registration "${quick[@]}" --values 18446744073709551615
+out_has '^registration +touched +size 18446744073709551615 +unsupported: '
 # The reason of a sender of an incast is said at once.
 SOFTHCA_FAULTS='connections down' miba 1 incast "${quick[@]}" --timeout 4
 out_has '^incast +send RC 8 B +senders 1 +failed: the other side: a message of a loader ended with .*retry'

@@ -12,6 +12,7 @@
 /* The tool is a program: its parts are compiled into this one. The tests of the table are this file's. */
 /* NOLINTBEGIN(bugprone-suspicious-include) */
 #include "tools/strata-miba/case.c"
+#include "tools/strata-miba/endpoint_connect.c"
 #include "tools/strata-miba/machine.c"
 #include "tools/strata-miba/names.c"
 #include "tools/strata-miba/settings.c"
@@ -356,6 +357,66 @@ START_TEST(each_swap_is_one)
 }
 END_TEST
 
+/* The device of this file: what its queue pairs were asked for last, by their state. */
+static struct ibv_qp_attr asked[IBV_QPS_RTS + 1];
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    (void)qp, (void)mask;
+    asked[attr->qp_state] = *attr;
+    return 0;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    (void)pd, (void)attr;
+    return NULL;
+}
+
+enum ibv_mtu device_mtu_code(unsigned mtu)
+{
+    (void)mtu;
+    return IBV_MTU_1024;
+}
+
+enum miba_status endpoint_arm(struct endpoint *e)
+{
+    (void)e;
+    return MIBA_OK;
+}
+
+/* No side sends more reads at once than the other one answers, whatever its own device can. */
+START_TEST(reads_of_both_sides)
+{
+    static const struct {
+        int own, theirs;
+        uint8_t out;
+    } of[] = {{16, 16, 16}, {16, 1, 1}, {4, 16, 4}, {255, 128, 16}, {16, 0, 0}};
+    static struct miba sides[2];
+    struct ibv_qp qp = {.qp_num = 7};
+    struct ibv_mr mr = {.rkey = 9};
+    struct endpoint *e[2] = {calloc(1, sizeof *e[0]), calloc(1, sizeof *e[1])};
+    char line[512];
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ptr_nonnull(e[i]);
+        *e[i] = (struct endpoint){.m = &sides[i], .mr = &mr, .pairs = 1, .qp = {&qp}};
+        e[i]->t = (struct traffic){.op = OP_READ, .transport = RC, .mtu = 1024, .buffers = 1};
+    }
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        sides[0].dev.attr.max_qp_init_rd_atom = of[i].own;
+        sides[1].dev.attr.max_qp_rd_atom = of[i].theirs;
+        endpoint_info(e[1], line, sizeof line);
+        ck_assert(endpoint_take_info(e[0], line));
+        ck_assert_uint_eq(e[0]->remote.qpn[0], 7);
+        ck_assert_int_eq(endpoint_connect(e[0]), MIBA_OK);
+        ck_assert_uint_eq(asked[IBV_QPS_RTS].max_rd_atomic, of[i].out);
+    }
+    free(e[0]);
+    free(e[1]);
+}
+END_TEST
+
 static cpu_set_t processors_of(const char *list)
 {
     cpu_set_t set;
@@ -418,6 +479,7 @@ static Suite *suite(void)
     tcase_add_test(c, buffers_in_turn);
     tcase_add_test(c, buffers_have_pages_of_their_own);
     tcase_add_test(c, each_swap_is_one);
+    tcase_add_test(c, reads_of_both_sides);
     tcase_add_test(c, processors_of_sides);
     tcase_add_test(c, processors_of_loaders);
     suite_add_tcase(s, c);
