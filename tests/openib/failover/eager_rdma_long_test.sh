@@ -19,13 +19,23 @@ start() { # DETECTION PARAMETERS...
     mapfile -t ranks <<<"$(pgrep -f "^[^ ]*numbered 2000 $work/enough")"
     [ ${#ranks[@]} = 2 ] || complain "there are ${#ranks[@]} ranks"
 }
+have_granted() { # NUMBER: both ranks, together, so many rings
+    local pid
+    for pid in "${ranks[@]}"; do
+        strata-info --json --live "$pid" | python3 -c '
+import json, sys
+counters = json.load(sys.stdin)["contexts"][0]["counters"]
+print(sum(c["value"] for c in counters if c["name"] == "btl_openib_rings_granted"))' || return 1
+    done | awk -v least="$1" '{ n += $1 } END { exit !(NR == 2 && n >= least) }'
+}
 checked() { # WHAT: ends the stream
     local all
+    # A connection that comes back has rings of its own, which are granted while messages go.
+    wait_until have_granted 4 || complain "$1: no further ring is granted"
     enough
     all=$(awk '/^rank [01]: [0-9]+ messages$/ { n += $3 } END { print n + 0 }' "$work/out")
     [ "$(grep -c '^rank [01]: [0-9]* messages$' "$work/out")" = 2 ] || complain "$1: a rank has not counted its messages: $(cat "$work/out")"
     at_least eager_rdma $((all / 10)) "$1"
-    # A connection that comes back has rings of its own.
     at_least rings 4 "$1"
     echo "$1: $all messages, $(count eager_rdma) by $(count rings) rings"
 }
