@@ -43,6 +43,6 @@ done
 cycles=$(form 1200 6000)
 try 0 "${openib[@]}" -n 3 --report-transports=json --mca btl_openib_max_connected_peers 1 "$STRATA_BUILD/tests/programs/reconnect" "$cycles"
 unsaid_but_reports "$cycles cycles"
-[ "$(count forced)" -le $((cycles / 50)) ] || complain "$(count forced) connections were made above the limit"
+[ "$(count forced)" -le $((cycles / 8)) ] || complain "$(count forced) connections were made above the limit"
 nothing_grows "$cycles cycles"
 finish
