@@ -15,16 +15,24 @@ end() {
     touch "$work/end"
     wait "$job" || fail "the job failed"
 }
+# Asks a rank that answers. On a busy machine it may get no processor within the 3 s that strata-info waits: it is asked again then.
+live() { # ARGUMENTS-OF-strata-info...
+    for _ in 1 2 3 4 5 6 7 8; do
+        run strata-info "$@"
+        [ "$status" = 1 ] && grep -q "has made no call of Strata's for 3 s" "$work/err" || break
+    done
+    check "strata-info $*: exit status $status" test "$status" = 0
+}
 
 # --- ranks that communicate, and one that sleeps ----------------------------------------------------------------------
 start busy sm
 for pid in $pid0 $pid1 $pid0; do
-    expect_status 0 strata-info --live "$pid"
+    live --live "$pid"
     out_has "^process $pid, by the kernel$"
     out_has ' sm  *[1-9][0-9]* '
     out_has 'btl_sm: '
 done
-expect_status 0 strata-info --json --live "$pid1"
+live --json --live "$pid1"
 check "the JSON" python3 - "$work/out" "$pid1" <<'PY'
 import json, sys
 j = json.load(open(sys.argv[1]))
@@ -34,14 +42,14 @@ peer = [p for p in c["peers"] if p["rank"] == 0][0]
 assert c["rank"] == 1 and "sm" in peer["by"] and peer["messages_sent"] > 0 and peer["bytes_received"] > 0, peer
 assert sum(m["bytes"] for m in c["memory"]) > 1000 and j["process"]["private"] > 100000 and c["counters"]
 PY
-expect_status 0 strata-info --live "$pid0"
+live --live "$pid0"
 # Another user's question is not answered.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ -x /usr/bin/python3 ]; then
     check "nothing for another user" setpriv --reuid=65534 --clear-groups /usr/bin/python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.connect("\0strata-live-%s-0" % sys.argv[1])
-s.settimeout(20)
+s.settimeout(300)
 sys.exit(s.recv(1) != b"")' "$pid0"
 fi
 # Somebody who asks and leaves, and one who does not read.
@@ -51,16 +59,16 @@ for i in range(5):
     s = socket.socket(socket.AF_UNIX)
     s.connect("\0strata-live-%s-0" % sys.argv[1])
     s.close()' "$pid0"
-expect_status 0 strata-info --live "$pid0"
+live --live "$pid0"
 end
 
 start wait tcp
-expect_status 0 strata-info --live "$pid1" # waits in Strata for a message
+live --live "$pid1" # waits in Strata for a message
 out_has '^rank 1 on '
 expect_status 1 strata-info --live "$pid0" # calls nothing
 err_has "process $pid0 has made no call of Strata's for 3 s"
 out_has '  private  *[1-9]'
-expect_status 0 strata-info --live "$pid1"
+live --live "$pid1"
 end
 
 # --- who does not answer ----------------------------------------------------------------------------------------------
@@ -88,7 +96,7 @@ time.sleep(600)' "$work/stopped" &
 other=$!
 wait_until test -e "$work/stopped"
 for _ in 1 2; do
-    expect_status 1 timeout 60 strata-info --live $other
+    expect_status 1 strata-info --live $other
     err_has "process $other has made no call of Strata's for 3 s"
 done
 kill $other
