@@ -60,7 +60,7 @@ miba 0 qps window signalling lists both_ways cpu translation_2 --samples 5 --tim
 lines 'd[-1]["status"] == 0 and not any(o["status"] == "failed" for o in r)'
 lines '{o["size"] for o in r if o["test"] == "qps"} == {100}'
 
-miba 0 visibility "${quick[@]}" --values 64 --buffers 3 --timeout 4; out_has '^visibility +write RC +size 64 +0'
+miba 0 visibility "${quick[@]}" --values 64 --buffers 3; out_has '^visibility +write RC +size 64 +0'
 
 # Tests that have no case with the operation are left out.
 miba 0 all "${quick[@]}" --op send --transport UD --values 8 --json
@@ -136,7 +136,7 @@ out_has '^register +untouched +size 4096 +-?[0-9]'
 OTHER_DEVICE=regions preload=$first$work/other.so:$library miba 0 registration "${quick[@]}" --values 18446744073709551615
 out_has '^registration +touched +size 18446744073709551615 +unsupported: '
 # The reason of a sender of an incast is said at once.
-SOFTHCA_FAULTS='connections down' miba 1 incast "${quick[@]}" --timeout 4
+SOFTHCA_FAULTS='connections down' miba 1 incast "${quick[@]}"
 out_has '^incast +send RC 8 B +senders 1 +failed: the other side: a message of a loader ended with .*retry'
 # An object that cannot be made at the other side is said with its reason.
 SOFTHCA_FAULTS='qp 1' miba 0 latency "${quick[@]}" --values 8,64 --op write --transport RC
