@@ -6,6 +6,7 @@
 #include <strata/sdk/socket.h>
 
 #include "channel/link.h"
+#include "support/await.h"
 #include "support/run_suite.h"
 
 enum { MEMBERS = 3 };
@@ -60,12 +61,12 @@ START_TEST(members_that_go)
     }
     close(others[2]);
     others[2] = -1;
-    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 3000, -1), STRATA_OK);
+    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + AWAIT_LIMIT_S * 1000, -1), STRATA_OK);
     ck_assert_int_eq(strata_channel_accept(&l, 20, &number), STRATA_ERR_TIMEOUT);
     ck_assert_int_eq(members[2].fd, -1);
     ck_assert_int_ge(members[1].fd, 0);
     ck_assert_int_eq(send(others[1], "", 1, 0), 1);
-    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + 3000, -1), STRATA_OK);
+    ck_assert_int_eq(link_callers_wait(&l, st_now_ms() + AWAIT_LIMIT_S * 1000, -1), STRATA_OK);
     ck_assert_int_eq(strata_channel_accept(&l, 20, &number), STRATA_ERR_TIMEOUT);
     ck_assert_int_eq(members[1].fd, -1);
     for (int i = 1; i < MEMBERS; i++)

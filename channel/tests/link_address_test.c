@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include "channel/link.h"
+#include "support/await.h"
 #include "support/run_suite.h"
 
 /* Whether a process that connects reaches the listener there. */
 static bool reached(const strata_channel_link_t *l, const char *address)
 {
     int fd;
-    int rc = link_dial(l, address, st_now_ms() + 5000, &fd);
+    int rc = link_dial(l, address, st_now_ms() + AWAIT_LIMIT_S * 1000, &fd);
 
     if (rc == STRATA_OK)
         close(fd);

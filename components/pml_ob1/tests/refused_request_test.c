@@ -10,7 +10,7 @@
 #include "support/world.h"
 #include "wire.h"
 
-enum { LENGTH = 100000, PATIENCE_S = 60 };
+enum { LENGTH = 100000, PATIENCE_S = 240 };
 
 /* Stands in for the registrations and puts of rank 0, which sends. */
 static struct {
