@@ -71,3 +71,17 @@ at_once() { # RANKS METHOD MOST-CONNECTIONS [VARIABLE=VALUE...] [-- PARAMETERS..
     fi
     echo "$what: $(report connect), $(awk '{ printf "%.2f", $3 / 1e6 }' "$work/out") s until all had heard of all; $(count torn_down) taken down"
 }
+# The same where messages about connections come so late that they are repeated. Each rank repeats some, and hears some twice; with
+# a limit some come when their connection is gone, which are refused. Nobody else sends anything that could be. On a busy machine all
+# else is late as well: longer delays are tried then.
+at_once_late() { # RANKS METHOD MOST-CONNECTIONS MICROSECONDS PARAMETERS...
+    local delay refused=$(($3 > 0)) what="$1 ranks, $2, ${3/#0/all} kept, late"
+    for delay in "$4" $((4 * $4)) $((16 * $4)); do
+        at_once "$1" "$2" "$3" "SOFTHCA_FAULTS=delay $delay" -- --mca btl_openib_connect_retry_ms 1 "${@:5}"
+        [ "$(count repeats)" -lt "$1" ] || [ "$(count duplicates)" -lt "$1" ] || [ "$(count refused)" -lt $refused ] || break
+    done
+    at_least repeats "$1" "$what"
+    at_least duplicates "$1" "$what"
+    at_least refused $refused "$what"
+    echo "$what by $delay us: $(count repeats) repeated, $(count duplicates) duplicates, $(count refused) refused"
+}
