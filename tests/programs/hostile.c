@@ -12,7 +12,7 @@
  * failed
  * - turns FILE: rank 0 talks to each of the others in turn, says "running", and does so again when FILE exists
  * - later FILE: says "running", and exchanges its first messages when FILE exists
- * - long: exchange for three seconds or so; says when it begins
+ * - long FILE: exchange until FILE exists; says "running" when it begins
  * - exit RANK STATUS: RANK returns STATUS without finalizing
  * - hold: waits for a message that never comes */
 #include <errno.h>
@@ -221,18 +221,15 @@ static void later(const char *when)
     exchange(1);
 }
 
-/* Whether it has been long enough is for rank 0 to say, so that all do the same number of rounds. */
-static void exchange_for(double seconds)
+/* Rank 0 sees the file and tells the others, so that all do the same number of rounds. */
+static void exchange_until(const char *file)
 {
-    struct timespec begin, now;
     int more = 1;
     exchange(1);
     fprintf(stderr, "running\n");
-    clock_gettime(CLOCK_MONOTONIC, &begin);
     while (more) {
         exchange(1);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        more = (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 < seconds;
+        more = access(file, F_OK) != 0;
         for (int to = 1; rank == 0 && to < n; to++)
             CHECK_OK(strata_send(world, &more, sizeof more, to, 7));
         if (rank)
@@ -329,7 +326,7 @@ static void run(int argc, char **argv, const char *mode)
     } else if (!strcmp(mode, "later")) {
         later(argv[2]);
     } else if (!strcmp(mode, "long")) {
-        exchange_for(3);
+        exchange_until(argv[2]);
     } else if (!strcmp(mode, "hold")) {
         exchange(1);
         stamp("holding at");

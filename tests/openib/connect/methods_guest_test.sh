@@ -30,13 +30,18 @@ check "buffers come back" test "$(awk '/^rank . holds/ && $4 < 3000' "$work/out"
 
 listeners() { rdma resource show cm_id | grep 'state LISTEN' | grep -o 'src-addr [0-9.]*:[0-9]*' | cut -d' ' -f2; }
 forged() {
-    "${openib[@]}" -n 3 --report-transports=json --mca btl_openib_connect rdmacm "$STRATA_BUILD/tests/programs/hostile" long >/dev/null &
+    local status=0
+    rm -f "$work/enough"
+    "${openib[@]}" -n 3 --report-transports=json --mca btl_openib_connect rdmacm \
+        "$STRATA_BUILD/tests/programs/hostile" long "$work/enough" >/dev/null &
     for _ in $(seq 600); do
         [ "$(listeners | wc -l)" != 3 ] || break
         sleep 0.1
     done
     # shellcheck disable=SC2046 # a word for each
-    "$STRATA_BUILD/tests/openib/connect/forge_cm" 3 $(listeners) && wait $!
+    "$STRATA_BUILD/tests/openib/connect/forge_cm" 3 $(listeners) || status=$?
+    touch "$work/enough"
+    wait $! && return $status
 }
 case $methods in *rdmacm)
     if full_form; then

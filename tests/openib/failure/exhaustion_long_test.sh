@@ -98,9 +98,9 @@ done
 under_load() { # FAULT MESSAGE
     local rank
     export SOFTHCA_FABRIC=openib-load-$$
-    in_background timeout -k 2 $limit "${openib[@]}" -n 2 "$hostile" long openib-load-$$
+    in_background timeout -k 2 $limit "${openib[@]}" -n 2 "$hostile" long "$work/enough" # which nobody makes
     until grep -q 'running' "$work/err" || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
-    rank=$(pgrep -f "^[^ ]*hostile long openib-load-$$" | head -1)
+    rank=$(pgrep -f "^[^ ]*hostile long $work/enough" | head -1)
     softhca-stat --fault "$rank" "$1" >"$work/stat" 2>&1 || complain "no rank for the fault $1: $(cat "$work/stat")"
     wait $job
     status=$?

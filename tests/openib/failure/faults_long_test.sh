@@ -148,13 +148,15 @@ crash_wanted=
 port_down() { # WANTED-STATUS PARAMETERS...: the port comes back after a moment where the job is to succeed, else never
     local rank
     export SOFTHCA_FABRIC=openib-$$-port-$1
-    in_background timeout -k 2 $limit "${openib[@]}" -n 2 "${@:2}" "$hostile" long openib-port-$$
+    rm -f "$work/enough"
+    in_background timeout -k 2 $limit "${openib[@]}" -n 2 "${@:2}" "$hostile" long "$work/enough"
     until grep -q 'running' "$work/err" || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
-    rank=$(pgrep -f "^[^ ]*hostile long openib-port-$$" | head -1)
+    rank=$(pgrep -f "^[^ ]*hostile long $work/enough" | head -1)
     softhca-stat --fault "$rank" 'port soft0 1 down' >"$work/stat" 2>&1 || complain "no rank with a port: $(cat "$work/stat")"
     if [ "$1" = 0 ]; then
         sleep 0.2
         softhca-stat --fault "$rank" 'port soft0 1 up' >"$work/stat" 2>&1 || complain "no rank with a port: $(cat "$work/stat")"
+        touch "$work/enough"
     fi
     wait $job
     status=$?
@@ -166,7 +168,7 @@ port_down() { # WANTED-STATUS PARAMETERS...: the port comes back after a moment 
         says 'port error'
     fi
     unset SOFTHCA_FABRIC
-    nothing_left openib-port-$$
+    nothing_left "$work/enough"
 }
 port_down 0 --mca btl_openib_timeout 19 # the device gives up after 15 s, not 0.5 s: a busy machine makes the moment longer
 port_down nonzero

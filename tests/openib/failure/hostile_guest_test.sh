@@ -30,22 +30,25 @@ runs() {
 # As soon as the job says that it runs, the cable is out, for so long or until it ends. A busy guest was seen to take 2 s for
 # the 0.2 s: there the device tries for 7 s.
 pulled() { # [SECONDS]
-    env ${1:+STRATA_MCA_btl_openib_timeout=18} "${openib[@]}" -n 2 "$work/own" "$programs/hostile" long &
+    rm -f "$work/enough"
+    env ${1:+STRATA_MCA_btl_openib_timeout=18} "${openib[@]}" -n 2 "$work/own" "$programs/hostile" long "$work/enough" &
     runs
     cable 100
-    if [ -n "${1-}" ]; then sleep "$1" && cable 0; fi
+    if [ -n "${1-}" ]; then sleep "$1" && cable 0 && touch "$work/enough"; fi
     wait $!
 }
 # The interface below one of the devices is taken down, for longer than the device tries, and up again: events of the device say
 # so, the connection fails, and messages that are kept are sent again by another. The other device loses its carrier meanwhile.
 interface_down() { # SECONDS
+    rm -f "$work/enough"
     env STRATA_MCA_btl_openib_timeout=14 "${openib[@]}" --report-transports=json -n 2 --mca pml_ob1_path_keep 1 \
-        --mca pml_ob1_path_retry_ms 50 "$work/own" "$programs/hostile" long &
+        --mca pml_ob1_path_retry_ms 50 "$work/own" "$programs/hostile" long "$work/enough" &
     runs
     ip link set v0 down
     sleep "$1"
     ip link set v0 up
     ip route replace 10.77.0.11 dev v0 table 100
+    touch "$work/enough"
     wait $!
 }
 
