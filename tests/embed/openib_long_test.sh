@@ -21,9 +21,9 @@ fi
 program strata $net 2 threads $((steps / 2))
 program strata $net 2 "${one_sided[@]}" onesided
 ! full_form || program strata $net 2 tool
-TOOL_REGISTERED=1 program strata $net 2 --mca pml_strata_rcache tree tool
-! full_form || program strata $net 4 --mca pml_strata_rcache tree --mca pml_strata_mca_base_mem_spare 0 alloc_mem registered threads $steps
-program strata $net "$(form 2 4)" --mca pml_strata_rcache tree alloc_mem again threads $steps
+TOOL_REGISTERED=1 program strata $net 2 "${by_rdma[@]}" --mca pml_strata_rcache tree tool
+! full_form || program strata $net 4 "${by_rdma[@]}" --mca pml_strata_rcache tree --mca pml_strata_mca_base_mem_spare 0 alloc_mem registered threads $steps
+program strata $net "$(form 2 4)" "${by_rdma[@]}" --mca pml_strata_rcache tree alloc_mem again threads $steps
 ! full_form || program strata $net 2 --mca pml_strata_mpool hugepage alloc_mem hugepage threads 100
 program strata $net 2 spawn 1
 finish
