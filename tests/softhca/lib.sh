@@ -171,9 +171,11 @@ single() {
     fi
 }
 
+# A process that was killed may take a moment to end.
+no_socket() { ! grep -q "@softhca-.*-$SOFTHCA_FABRIC-" /proc/net/unix; }
 finish() {
     if ls /dev/shm/*softhca* >/dev/null 2>&1; then fail "something is left in /dev/shm"; fi
-    if grep -q "@softhca-.*-$SOFTHCA_FABRIC-" /proc/net/unix; then fail "a socket is left: $(grep "$SOFTHCA_FABRIC" /proc/net/unix)"; fi
+    wait_until no_socket || fail "a socket is left: $(grep "$SOFTHCA_FABRIC" /proc/net/unix)"
     echo "$n_checks runs succeeded, $n_failed failed"
     [ "$n_failed" = 0 ]
     exit
