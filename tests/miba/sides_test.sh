@@ -124,10 +124,11 @@ err_has 'the peer is lost'
 lines 'r[0]["status"] == "ok" and d[-1]["status"] == 1'
 
 # It goes, or does nothing, while the client's tests do not need it.
+# A side has five seconds, which a busy machine does not take from it before it is stopped.
 for how in KILL STOP; do
     server
     limit=60
-    [ "$how" = KILL ] || limit=2
+    [ "$how" = KILL ] || limit=5
     soft_behind 60 "$tool" qp "${quick[@]}" --values 1,2,4,8,16,32,64,128,256,512 --samples 1001 --time 1000 --timeout "$limit" \
         --connect localhost --tcp-port "$port" --json >"$work/out" 2>"$work/err"
     client=$!
@@ -137,7 +138,7 @@ for how in KILL STOP; do
     status=0
     wait "$client" || status=$?
     check "the client of a server that got SIG$how ends with 1, not $status" test "$status" = 1
-    err_has 'the peer is lost: (it has ended|it gave no sign of life for 2 s)'
+    err_has 'the peer is lost: (it has ended|it gave no sign of life for 5 s)'
     lines 'd[-1]["status"] == 1 and len([o for o in r if o["status"] == "ok"]) < 20'
     kill -KILL "$other" 2>/dev/null
     wait "${pids[0]}" 2>/dev/null
@@ -146,7 +147,7 @@ done
 
 # A peer that is there and does nothing, at a batch of both sides and at the start of a case.
 server
-soft_behind 60 "$tool" latency "${several[@]}" --timeout 1 --connect localhost --tcp-port "$port" --json >"$work/out" \
+soft_behind 60 "$tool" latency "${several[@]}" --timeout 5 --connect localhost --tcp-port "$port" --json >"$work/out" \
     2>"$work/err"
 client=$!
 check "a first result" wait_until has_result
@@ -155,14 +156,14 @@ kill -STOP "$stopped"
 status=0
 wait "$client" || status=$?
 check "the client of a stopped server ends with 1, not $status" test "$status" = 1
-err_has 'the peer is lost: (nothing was completed|it gave no sign of life) for 1 s'
+err_has 'the peer is lost: (nothing was completed|it gave no sign of life) for 5 s'
 lines 'd[-1]["status"] == 1'
 kill -KILL "$stopped"
 wait "${pids[0]}" 2>/dev/null
 pids=()
 
 # The same where both sides are here: the tool ends, too.
-soft_behind 60 "$tool" latency "${several[@]}" --timeout 1 --json >"$work/out" 2>"$work/err"
+soft_behind 60 "$tool" latency "${several[@]}" --timeout 5 --json >"$work/out" 2>"$work/err"
 pids=($!)
 check "a first result" wait_until has_result
 leads=$(cat "/proc/${pids[0]}/task/${pids[0]}/children")
@@ -175,7 +176,7 @@ status=0
 wait "${pids[0]}" || status=$?
 pids=()
 check "and with 1, not $status" test "$status" = 1
-err_has 'the peer is lost: (nothing was completed|it gave no sign of life) for 1 s'
+err_has 'the peer is lost: (nothing was completed|it gave no sign of life) for 5 s'
 
 # Files and disks.
 miba 1 latency "${few[@]}" -o "$work/no/such/folder"; err_has "no/such/folder: cannot be written: No such file"
