@@ -19,9 +19,17 @@ void st_worker_peer_failed(struct st_worker *head, int rank, int rc, const char 
     f->rc = rc == STRATA_OK ? STRATA_ERR_PEER : rc;
     snprintf(f->reason, sizeof(f->reason), "%s", reason ? reason : "");
     pthread_mutex_lock(&w->alarm_mutex);
-    f->next = w->failures;
-    w->failures = f;
+    bool repeated = w->failures && w->failures->rank == rank;
+    if (!repeated) {
+        f->next = w->failures;
+        w->failures = f;
+    }
     pthread_mutex_unlock(&w->alarm_mutex);
+    /* All messages that wait for a peer may report it in one round; the count in `attention` has 16 bits. */
+    if (repeated) {
+        free(f);
+        return;
+    }
     /* Pairs with the acquire in st_worker_attend_all: who sees the count finds the entry. */
     atomic_fetch_add_explicit(&head->attention, ST_ATTEND_FAILURE, memory_order_release);
     st_worker_wake(head);

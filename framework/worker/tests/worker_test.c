@@ -141,6 +141,21 @@ START_TEST(failures_reach_every_client_once)
 }
 END_TEST
 
+/* As many reports as `attention` cannot count: those of messages that waited for the peer. */
+START_TEST(a_failure_may_be_reported_any_number_of_times)
+{
+    for (uint32_t i = 0; i < UINT32_MAX / ST_ATTEND_FAILURE + 1; i++)
+        st_worker_peer_failed(w, 3, STRATA_ERR_PEER, "unplugged");
+    strata_progress(s);
+    ck_assert_int_eq(seen.n_failed, 1);
+    st_worker_peer_failed(w, 2, STRATA_ERR_PEER, "unplugged");
+    st_worker_peer_failed(w, 3, STRATA_ERR_PEER, "again");
+    strata_progress(s);
+    ck_assert_int_eq(seen.n_failed, 2);
+    ck_assert_int_eq(seen.failed_rank, 2);
+}
+END_TEST
+
 START_TEST(the_only_path_lost_is_a_failure)
 {
     struct st_btl_endpoint ep = {.btl = fake.btl[0], .rank = 2};
@@ -200,6 +215,7 @@ int main(void)
     tcase_add_test(tc, clients_join_and_leave);
     tcase_add_test(tc, attends_while_asked);
     tcase_add_test(tc, failures_reach_every_client_once);
+    tcase_add_test(tc, a_failure_may_be_reported_any_number_of_times);
     tcase_add_test(tc, the_only_path_lost_is_a_failure);
     tcase_add_test(tc, notices_reach_their_client);
     tcase_add_test(tc, waits);
