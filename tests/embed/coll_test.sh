@@ -11,6 +11,8 @@ for operations in allreduce,barrier all; do OMPI_MCA_coll_strata_operations=$ope
 for operations in '' bcast,reduce,alltoall,allgather barrier,scan; do
     OMPI_MCA_coll_strata_operations=$operations program strata 60 3 coll_nonblocking off
 done
+OMPI_MCA_coll_strata_operation=all program strata 60 3 coll_nonblocking off
+grep -q 'there is no parameter coll_strata_operation (did you mean coll_strata_operations?)' "$work/out" || fail "a misspelt parameter is not named"
 OMPI_MCA_coll_strata_operations=allgather,alltoall program strata 60 3 coll_vectors
 OMPI_MCA_coll_strata_operations=barrier,allreduce program strata 60 3 coll_vectors off
 export OMPI_MCA_coll_strata_operations=all

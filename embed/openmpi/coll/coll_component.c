@@ -1,7 +1,9 @@
 /* mca_coll_strata: registration and parameters. */
 #include "coll_strata.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <strata/sdk/info.h>
 
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/util/output.h"
@@ -64,10 +66,37 @@ static int component_operations(const char *list)
     return bits;
 }
 
+/* Says which parameter of the environment, where mpirun puts those of its command line, is none of component_register.
+ */
+static bool component_misspelt(void)
+{
+    static const char variable[] = "OMPI_MCA_coll_strata_";
+    static const char *const names[] = {"priority", "ranks", "ranks_between", "operations", "between"};
+    extern char **environ;
+    for (char **e = environ; *e; e++) {
+        const char *at = *e + sizeof variable - 1, *near;
+        char name[64];
+        bool known = strncmp(*e, variable, sizeof variable - 1) != 0;
+        if (!known)
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "="), at);
+        for (size_t i = 0; !known && i < sizeof names / sizeof *names; i++)
+            known = strcmp(name, names[i]) == 0;
+        if (known)
+            continue;
+        near = st_info_nearest(name, names, sizeof names / sizeof *names);
+        opal_output(0, "coll strata: there is no parameter coll_strata_%s%s%s%s: no operation goes by Strata", name,
+                    near ? " (did you mean coll_strata_" : "", near ? near : "", near ? "?)" : "");
+        return true;
+    }
+    return false;
+}
+
 static int component_init(bool progress_threads, bool mpi_threads)
 {
     (void)progress_threads;
     (void)mpi_threads;
+    if (component_misspelt())
+        return OMPI_ERROR;
     coll_strata.operations = component_operations(coll_strata.list);
     if (coll_strata.operations >= 0)
         return OMPI_SUCCESS;
