@@ -109,9 +109,10 @@ const strata_setting_t *pml_strata_vars_settings(size_t *n)
     for (struct var *v = vars.first; v && vars.settings; v = v->next) {
         mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
         if (v->index < 0 || mca_base_var_get_value(v->index, NULL, &source, NULL) != OPAL_SUCCESS ||
-            source == MCA_BASE_VAR_SOURCE_DEFAULT || !v->value)
+            source == MCA_BASE_VAR_SOURCE_DEFAULT)
             continue;
-        vars.settings[(*n)++] = (strata_setting_t){.name = v->name, .value = v->value};
+        /* NULL is Open MPI's empty string, which takes back what Strata's own files say. */
+        vars.settings[(*n)++] = (strata_setting_t){.name = v->name, .value = v->value ? v->value : ""};
     }
     return vars.settings;
 }
