@@ -168,9 +168,10 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     *priority = 0;
     if (!wanted(&alone))
         return NULL;
-    pml_strata.threaded = mpi_threads;
+    /* A session of 5.0 before MPI_Init: what comes later may have threads, and there is one context for all. */
+    pml_strata.threaded = mpi_threads || ompi_mpi_state < OMPI_MPI_STATE_INIT_STARTED;
     if (!version_fits(why, sizeof why) || pml_strata_misspelt(why, sizeof why) ||
-        context_init(mpi_threads, why, sizeof why) != STRATA_OK || pml_strata_requests_init() != OPAL_SUCCESS) {
+        context_init(pml_strata.threaded, why, sizeof why) != STRATA_OK || pml_strata_requests_init() != OPAL_SUCCESS) {
         if (alone)
             pml_strata_give_up(*why ? why : "out of memory");
         opal_output(0, "pml strata: not used: %s", *why ? why : "out of memory");
