@@ -31,7 +31,7 @@ typedef size_t pml_strata_length_t; /* of what is published */
 #define ompi_comm_get_cid            ompi_comm_get_local_cid
 typedef mca_pml_base_component_2_1_0_t pml_strata_component_t;
 /* Members that 5.0 added or dropped at the place where 4.1 has pml_ft_event. */
-#define PML_STRATA_MODULE_EXTRA
+#define PML_STRATA_MODULE_EXTRA .pml_revoke_comm = pml_strata_revoke_comm,
 #else
 #include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"

@@ -106,6 +106,9 @@ void pml_strata_alloc_mem_stop(void);
 /* trouble.c */
 /* Ends the job with one message that names this rank and the reason. */
 void pml_strata_give_up(const char *why) __attribute__((noreturn));
+/* Open MPI 5.0: MPIX_Comm_revoke would return success whatever this returns, and others would wait for ever: it ends
+ * the job. coll_only: Open MPI revokes collectives by itself after a process has failed. */
+int pml_strata_revoke_comm(struct ompi_communicator_t *comm, bool coll_only);
 /* Before an error line: waits a moment unless this process is the first of its job. */
 void pml_strata_give_way(void);
 int pml_strata_publish_version(void);

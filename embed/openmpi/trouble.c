@@ -33,6 +33,17 @@ void pml_strata_give_up(const char *why)
                    OPAL_PROC_MY_HOSTNAME, why);
 }
 
+int pml_strata_revoke_comm(struct ompi_communicator_t *comm, bool coll_only)
+{
+    char why[200];
+
+    if (coll_only)
+        return OMPI_ERR_NOT_IMPLEMENTED;
+    snprintf(why, sizeof why, "MPIX_Comm_revoke of communicator %u is not supported; use --mca pml ob1",
+             (unsigned)ompi_comm_get_cid(comm));
+    pml_strata_give_up(why);
+}
+
 /* What processes must have in common to understand each other. Open MPI does not write to the key, and does not say so.
  */
 static char version_key[] = "strata.version";

@@ -102,6 +102,10 @@ broken "MPI_Abort" -n 3 "$hostile" abort
 n_checks=$((n_checks + 1))
 [ "$status" -eq 7 ] || fail "MPI_Abort(7): exit status $status"
 broken "exit without MPI_Finalize" -n 3 "$hostile" exit
+if [ "${EMBED_VERSION-4.1}" = 5.0 ]; then
+    broken "MPIX_Comm_revoke" -n 3 "$hostile" revoke
+    says 'MPIX_Comm_revoke of communicator [0-9]+ is not supported'
+fi
 
 echo "-- parameters and components"
 broken "an unknown parameter" --mca pml_strata_btl_sm_eager_limt 4096 -n 2 "$hostile" talk

@@ -4,8 +4,12 @@
  *   hostile kill VICTIM MODE  64 MiB from rank 0 to 1 and back, over and over; VICTIM dies by SIGKILL in the middle
  *   hostile abort             rank 1 calls MPI_Abort while the others wait
  *   hostile exit              rank 1 leaves without MPI_Finalize
+ *   hostile revoke            rank 1 revokes a communicator, where Open MPI has that (5.0)
  * MODE: blocking, nonblocking, or typed (a noncontiguous datatype). */
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 #include <signal.h>
 #include <sys/time.h>
 #include "support.h"
@@ -83,6 +87,11 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "exit") == 0 && t.rank == 1) {
         usleep(200000);
         _exit(3);
+#ifdef OMPI_HAVE_MPI_EXT_FTMPI
+    } else if (strcmp(what, "revoke") == 0 && t.rank == 1) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPIX_Comm_revoke(MPI_COMM_WORLD);
+#endif
     }
     /* The others wait for what does not come. */
     int x;
