@@ -49,6 +49,12 @@ err_has '1 of 1: sm@record, hello'
 expect_status 2 $tool --launcher 'x %n' -n 2 -c "$(printf 'n%.0s' {1..62}):sm" -o "$results"
 err_has 'its name is too long for --launcher'
 
+# Nothing more is measured once a measurement cannot be recorded, as on a full disk: here the file is a folder.
+mkdir -p "$work/full/results.jsonl"
+expect_status 1 $tool -n 2,3 -p hello -c sm -o "$work/full"
+err_has 'results.jsonl: Is a directory'
+check "no job after one that cannot be recorded" test "$(grep -c ' of 2: ' "$work/err")" = 1
+
 # Estimates and the model take the measurements of their launcher only.
 mkdir "$work/both"
 python3 - "$work/both/results.jsonl" <<'PY'

@@ -43,29 +43,31 @@ static void tell(const struct progress *at, const struct config *c, enum pattern
     fputc('\n', stderr);
 }
 
-static bool measure(const struct plan *p, json_t *all, const struct config *c, enum pattern pattern, int n)
+/* False: the job failed. *kept: its measurement, if there is one, could be recorded. */
+static bool measure(const struct plan *p, json_t *all, const struct config *c, enum pattern pattern, int n, bool *kept)
 {
     char why[4300] = "";
     json_t *one = job_run(p, c, pattern, n, why, sizeof why);
 
+    *kept = true;
     if (!one) {
         fprintf(stderr, "strata-memscale: %s, %s with %d ranks: %s\n", c->name, pattern_names[pattern], n, why);
         return false;
     }
-    bool well = results_add(all, p->folder, one);
+    *kept = results_add(all, p->folder, one);
     json_decref(one);
-    return well;
+    return true;
 }
 
 static bool measure_all(const struct plan *p, json_t *all)
 {
     const size_t each = p->n_configs * p->n_patterns;
     struct progress at = {.all = p->n_ranks * each, .begin = st_now_ns()};
-    bool well = true;
+    bool well = true, kept = true;
 
     for (size_t i = 0; i < p->n_ranks; i++)
         at.work += p->ranks[i] * (double)each;
-    for (size_t i = 0; i < at.all; i++, at.done++) {
+    for (size_t i = 0; i < at.all && kept; i++, at.done++) {
         const int n = p->ranks[i / each];
         const struct config *c = &p->configs[i % each / p->n_patterns];
         const enum pattern pattern = p->patterns[i % p->n_patterns];
@@ -74,10 +76,10 @@ static bool measure_all(const struct plan *p, json_t *all)
             continue;
         }
         tell(&at, c, pattern, n);
-        well &= holds(p, all, c, pattern, n) && measure(p, all, c, pattern, n);
+        well &= holds(p, all, c, pattern, n) && measure(p, all, c, pattern, n, &kept);
         at.work_done += n;
     }
-    return well;
+    return well && kept;
 }
 
 int main(int argc, char **argv)
