@@ -49,6 +49,11 @@ err_has '1 of 1: sm@record, hello'
 expect_status 2 $tool --launcher 'x %n' -n 2 -c "$(printf 'n%.0s' {1..62}):sm" -o "$results"
 err_has 'its name is too long for --launcher'
 
+# Jobs that are refused take no time, so they say nothing about the time that is left.
+expect_status 1 $tool -n 1024,1025 -p hello -c srq -o "$work/refused"
+check "two are refused" test "$(grep -c 'is refused: softhca holds' "$work/err")" = 2
+check "no time is told from them" test "$(grep -c 's left' "$work/err")" = 0
+
 # Nothing more is measured once a measurement cannot be recorded, as on a full disk: here the file is a folder.
 mkdir -p "$work/full/results.jsonl"
 expect_status 1 $tool -n 2,3 -p hello -c sm -o "$work/full"

@@ -76,7 +76,12 @@ static bool measure_all(const struct plan *p, json_t *all)
             continue;
         }
         tell(&at, c, pattern, n);
-        well &= holds(p, all, c, pattern, n) && measure(p, all, c, pattern, n, &kept);
+        if (!holds(p, all, c, pattern, n)) {
+            well = false;
+            at.work -= n;
+            continue;
+        }
+        well &= measure(p, all, c, pattern, n, &kept);
         at.work_done += n;
     }
     return well && kept;
