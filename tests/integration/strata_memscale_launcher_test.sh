@@ -79,6 +79,19 @@ check "the estimates: $own, $small, $large" test "$((large * 50))" -lt "$own" -a
 expect_status 0 $tool --model --launcher 'x %n' -n 4 -p hello -c sm -o "$work/both"
 check "a model for each launcher" test "$(grep -c '^sm.* hello *fitted .*[+-]0.0 %$' "$work/out")" = 3
 
+# Of any number of measurements, in any order: the largest is what the model is checked by.
+mkdir "$work/many"
+python3 - "$work/many/results.jsonl" <<'PY'
+import json, sys
+with open(sys.argv[1], "w") as f:
+    for n in range(4, 44):
+        print(json.dumps({"config": "sm", "transport": "sm", "parameters": {}, "pattern": "hello", "ranks": n,
+                          "library": "Strata", "launcher": "strata-run", "mean": {"private": 1e7}, "largest": {},
+                          "ours": {}}), file=f)
+PY
+expect_status 0 $tool --model -n 4 -p hello -c sm -o "$work/many"
+out_has '^sm .* hello *fitted on N = 4 to 21; at 43: '
+
 # --- a run that is ended ----------------------------------------------------------------------------------------------
 # Its job ends first, and the job's folder goes.
 mkdir "$work/bin"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* With three points AICc allows one term only, and what begins and grows has two. */
-enum { MOST_POINTS = MOST_LIST, LEAST_POINTS = 4 };
+enum { LEAST_POINTS = 4 };
 static const double far_ranks[] = {1e3, 1e4, 1e5, 1e6};
 enum { N_FAR = sizeof far_ranks / sizeof *far_ranks };
 #define WITHIN 0.10
@@ -18,7 +18,7 @@ enum { N_FAR = sizeof far_ranks / sizeof *far_ranks };
 struct series {
     const char *config, *pattern;
     struct model_limits limits;
-    struct model_point points[N_PARTS][MOST_POINTS];
+    struct model_point *points[N_PARTS]; /* one block, at points[0]; free it */
     size_t n;
     struct model models[N_PARTS];
     size_t fitted; /* points up to half the largest number of ranks */
@@ -41,17 +41,24 @@ static bool same_series(const json_t *a, const json_t *b)
     return results_match(a, b) && json_equal(json_object_get(a, "pattern"), json_object_get(b, "pattern"));
 }
 
-static void gather(struct series *s, const json_t *all, const json_t *first)
+/* False: no memory. */
+static bool gather(struct series *s, const json_t *all, const json_t *first)
 {
+    const size_t room = json_array_size(all);
     const json_t *one;
     size_t i;
 
     *s = (struct series){.config = json_string_value(json_object_get(first, "config")),
                          .pattern = json_string_value(json_object_get(first, "pattern"))};
+    s->points[0] = calloc(N_PARTS * room, sizeof *s->points[0]);
+    if (!s->points[0])
+        return false;
+    for (int part = 1; part < N_PARTS; part++)
+        s->points[part] = s->points[part - 1] + room;
     model_limits_of(&s->limits, first);
     json_array_foreach(all, i, one)
     {
-        if (!same_series(one, first) || s->n == MOST_POINTS)
+        if (!same_series(one, first))
             continue;
         for (int part = 0; part < N_PARTS; part++) {
             struct model_point *p = &s->points[part][s->n];
@@ -61,7 +68,8 @@ static void gather(struct series *s, const json_t *all, const json_t *first)
         s->n++;
     }
     for (int part = 0; part < N_PARTS; part++)
-        qsort(s->points[part], s->n, sizeof **s->points, by_ranks);
+        qsort(s->points[part], s->n, sizeof *s->points[part], by_ranks);
+    return true;
 }
 
 static bool fit(struct series *s)
@@ -236,6 +244,25 @@ static bool is_first(const json_t *all, size_t i)
     return true;
 }
 
+static bool model_series(const json_t *all, const json_t *first, FILE *data, json_t *models)
+{
+    struct series s;
+    bool well = true;
+
+    if (!gather(&s, all, first)) {
+        fprintf(stderr, "strata-memscale: %s\n", strerror(ENOMEM));
+        return false;
+    }
+    if (fit(&s)) {
+        write_series(data, &s, json_array_size(models) == 0);
+        well = print_series(&s, models);
+    } else {
+        printf("%-16s %-9s no model: it takes four numbers of ranks up to half the largest\n", s.config, s.pattern);
+    }
+    free(s.points[0]);
+    return well;
+}
+
 bool model_write(const json_t *all, const char *folder)
 {
     char path[4200];
@@ -247,18 +274,9 @@ bool model_write(const json_t *all, const char *folder)
     if (!data)
         fprintf(stderr, "strata-memscale: %s: %s\n", path, strerror(errno));
     puts("Model: bytes of a process of N ranks, P of them connected to it");
-    for (size_t i = 0; data && i < json_array_size(all); i++) {
-        struct series s;
-        if (!is_first(all, i))
-            continue;
-        gather(&s, all, json_array_get(all, i));
-        if (!fit(&s)) {
-            printf("%-16s %-9s no model: it takes four numbers of ranks up to half the largest\n", s.config, s.pattern);
-            continue;
-        }
-        write_series(data, &s, json_array_size(models) == 0);
-        well &= print_series(&s, models);
-    }
+    for (size_t i = 0; data && i < json_array_size(all); i++)
+        if (is_first(all, i))
+            well &= model_series(all, json_array_get(all, i), data, models);
     snprintf(path, sizeof path, "%s/model.json", folder);
     if (!data || json_dump_file(models, path, JSON_INDENT(1) | JSON_SORT_KEYS) != 0)
         well = false;
