@@ -28,7 +28,7 @@ struct rte_pmix {
     void (*watcher)(void *arg, int rank, const char *reason);
     void *watcher_arg;
     struct rte_pmix_wait *registering;
-    pmix_info_t watch_info;
+    struct rte_pmix_watch *watch;
 };
 
 static inline struct rte_pmix *rte_pmix_self(struct st_rte *rte)
