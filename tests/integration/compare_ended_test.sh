@@ -39,14 +39,16 @@ assert 1 <= d["rounds"] < d["rounds_wanted"] == 1000, d
 assert d["rows"][0]["strata"]["samples"] >= 2 * d["rounds"], d' "$work/out"
 no_files_soon
 
-# Under nohup a hangup does not end it.
-timeout "$job_limit" env --ignore-signal=HUP strata-perf compare --only latency "${tiny[@]}" --rounds 1000 >"$work/out" 2>"$work/err" </dev/null &
+# Signals that its caller has had ignored do not end it: a hangup under nohup, an interrupt of a script's background.
+timeout "$job_limit" env --ignore-signal=HUP,INT strata-perf compare --only latency "${tiny[@]}" --rounds 1000 >"$work/out" 2>"$work/err" </dev/null &
 job=$!
 check "a later round begins, under nohup" wait_until begun
-kill -HUP "$(pgrep -P "$job")"
-before=$(round)
 goes_on() { [ "$(round)" -gt "$before" ]; }
-check "a hangup under nohup: it goes on" wait_until goes_on
+for signal in HUP INT; do
+    kill "-$signal" "$(pgrep -P "$job")"
+    before=$(round)
+    check "an ignored SIG$signal: it goes on" wait_until goes_on
+done
 ended_by TERM
 
 # Processes that a job has started end with it, also outside the launcher's process group or session.

@@ -21,16 +21,17 @@ static const double patience_s = 5; /* from SIGTERM to SIGKILL */
 static const double linger_s = 1;
 static const double give_up_s = 60; /* after the first SIGKILL */
 
-/* Under nohup SIGHUP is no such signal. */
+/* None that the caller has had ignored, as nohup does SIGHUP, and a shell without job control SIGINT of what it starts
+ * in the background: one that is blocked would come all the same. */
 static sigset_t ending_signals(void)
 {
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
     sigset_t set;
-    struct sigaction hangup;
+    struct sigaction action;
     sigemptyset(&set);
-    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
-        sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &action) != 0 || action.sa_handler != SIG_IGN)
+            sigaddset(&set, signals[i]);
     return set;
 }
 

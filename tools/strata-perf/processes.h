@@ -14,8 +14,8 @@ struct processes {
     int signo; /* the signal that has asked for the end of all jobs, or 0 */
 };
 
-/* To be called before the first job. SIGHUP (but under nohup), SIGINT and SIGTERM then wait for processes_asked and
- * processes_wait. Orphans of a job become children of this process. */
+/* To be called before the first job. SIGHUP, SIGINT and SIGTERM, but those that are ignored, then wait for
+ * processes_asked and processes_wait. Orphans of a job become children of this process. */
 void processes_begin(struct processes *p);
 /* Takes such a signal if one has come, and returns p->signo. */
 int processes_asked(struct processes *p);
