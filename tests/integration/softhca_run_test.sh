@@ -19,6 +19,8 @@ expect_status 0 strata-run -n 1 --softhca -x SOFTHCA_FABRIC=mine printenv SOFTHC
 LD_PRELOAD=libc.so.6 expect_status 0 strata-run -n 1 --softhca -x LD_PRELOAD=libm.so.6 printenv LD_PRELOAD
 out_has '/libsofthca.so:libm.so.6$'
 STRATA_SOFTHCA=/nonexistent/lib.so expect_status 1 strata-run -n 1 --softhca true; err_has '/nonexistent/lib.so'
+mkdir "$work/a place" && : >"$work/a place/libsofthca.so"
+STRATA_SOFTHCA="$work/a place/libsofthca.so" expect_status 1 strata-run -n 1 --softhca true; err_has 'no path with a space or a colon: .*/a place/libsofthca.so'
 expect_status 0 strata-run -n 2 --softhca "$STRATA_BUILD/docs/examples/hello"
 # A device on which nothing can be registered: nobody has asked for it, all goes by sm, and nothing is said.
 SOFTHCA_MEMLOCK=64k expect_status 0 strata-run -n 2 --softhca "$STRATA_BUILD/tests/programs/hostile" exchange

@@ -51,6 +51,10 @@ int softhca_enable(struct environment *env)
             path);
         return -1;
     }
+    if (strpbrk(path, " :")) { /* the dynamic loader would take it for several */
+        report_error("--softhca: LD_PRELOAD takes no path with a space or a colon: %s", path);
+        return -1;
+    }
     snprintf(text, sizeof(text), "%s%s%s", path, others && *others ? ":" : "", others ? others : "");
     set(env, "LD_PRELOAD", text);
     if (!environment_get(env, "SOFTHCA_FABRIC")) {
