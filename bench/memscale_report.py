@@ -93,8 +93,12 @@ class Jobs:
                       % (c, statistics.median(mine), max(mine)))
 
 
+FAILED = (r" with \d+ ranks(:| is refused)",  # a job
+          r": (refused: \d+ ranks|strata-run ended with|rank 0 left no|the result is wrong)")  # a kernel of srq
+
+
 def print_refused(log):
-    refused = [line for line in lines(log) if re.search(r" with \d+ ranks(:| is refused)", line)]
+    refused = [line for line in lines(log) if re.search("|".join(FAILED), line)]
     if refused:
         print("\nNot measured:\n")
         for line in dict.fromkeys(refused):

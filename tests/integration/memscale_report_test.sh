@@ -24,6 +24,9 @@ strata-memscale: 1 of 3: srq, alltoall, 4 ranks
 strata-memscale: tcp, alltoall with 512 ranks: strata-run ended with status 1
 strata-memscale: sm, hello with 4 ranks: rank 3 left no figures
 strata-memscale: srq with 2000 ranks is refused: softhca holds 1023 processes
+strata-memscale: table 2, round 1: no SRQ, 72 buffers, is
+strata-memscale: no SRQ, is: strata-run ended with status 1
+strata-memscale: SRQ, ft: the result is wrong
 END
 expect_status 0 python3 -B "$STRATA_SOURCE/bench/memscale_report.py" "$folder"
 out_has '^| srq | 4 to 8 | 10.0 | 20.0 | 0.1 |$'
@@ -31,5 +34,7 @@ out_has '^SRQ, more than 16 buffers, over queues per peer: median of 1 cells 1.5
 out_has '^- tcp, alltoall with 512 ranks: strata-run ended with status 1$'
 out_has '^- sm, hello with 4 ranks: rank 3 left no figures$'
 out_has '^- srq with 2000 ranks is refused: softhca holds 1023 processes$'
-check "progress is no failure" test "$(grep -c '^- .* of 3' "$work/out")" = 0
+out_has '^- no SRQ, is: strata-run ended with status 1$'
+out_has '^- SRQ, ft: the result is wrong$'
+check "progress is no failure" test "$(grep -c '^- .*\( of 3\|round 1\)' "$work/out")" = 0
 finish
