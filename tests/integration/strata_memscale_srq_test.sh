@@ -54,4 +54,9 @@ case ${SANITIZER_FLAGS-} in ?*) finish ;; esac
 expect_status 0 env PATH=/usr/bin:/bin "$STRATA_BUILD/$tool" srq --quick --table 1 -o "$work/srq"
 out_has '^ *4096  *[0-9]'
 check "three figures" test "$(grep -c '^1,' "$work/srq/srq.csv")" = 3
+# Nothing more is measured once a result cannot be recorded, as on a full disk: here the file is a folder.
+mkdir -p "$work/unwritable/srq.jsonl"
+expect_status 1 $tool srq --quick --table 1 -o "$work/unwritable"
+err_has 'srq.jsonl: Is a directory'
+check "no job after one that cannot be recorded" test "$(grep -c 'receives posted$' "$work/err")" = 1
 finish
