@@ -17,8 +17,12 @@ static int add_procs(struct ompi_proc_t **procs, size_t n)
 {
     char why[256];
 
-    if (n > 0 && !pml_strata_same_version(&procs[0]->super.proc_name, why, sizeof why))
-        pml_strata_give_up(why);
+    for (size_t i = 0; i < n; i++) {
+        const opal_process_name_t *name = &procs[i]->super.proc_name;
+        if ((i == 0 || name->jobid != procs[i - 1]->super.proc_name.jobid) &&
+            !pml_strata_same_version(name, why, sizeof why))
+            pml_strata_give_up(why);
+    }
     return OMPI_SUCCESS;
 }
 
