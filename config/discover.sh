@@ -8,6 +8,7 @@
 #   components/NAME/configure.m4         optional: sets component_ok, NAME_CPPFLAGS, NAME_LIBS
 #   tools/strata-X/*.c, tools/strata-X   program strata-X: a folder of C files, or a script
 #   tools/strata-X/program.mk            optional: builds strata-X from strata_X_FILES by itself, without libstrata
+#   tools/shared/*.c                     what these programs share
 #   softhca/*.c, softhca/stat/*.c       libsofthca.so and softhca-stat; how they are built: softhca/softhca.mk
 #   embed/openmpi/*.c                    the plugin for Open MPI; how it is built: embed/openmpi/embed.mk
 #   {framework,components}/*/tests/*_test.c, channel/tests/*_test.c, tests/{*,*/*}/*_test.{c,sh}   tests; *_long_test.* only in `make check-full`
@@ -148,9 +149,10 @@ for dir in tools/strata-*/; do
     put "${v}_SOURCES = $sources"
     put "${v}_CPPFLAGS = \$(COMMON_CPPFLAGS) \$(TOOL_CPPFLAGS) -I\$(srcdir)/$dir"
     put "${v}_CFLAGS = \$(COMMON_CFLAGS)"
-    put "${v}_LDADD = \$(${v}_LIBS) libstrata.la \$(TOOL_LIBS)"
+    put "${v}_LDADD = \$(${v}_LIBS) tools/shared/libshared.la libstrata.la \$(TOOL_LIBS)"
     put "EXTRA_DIST += $(files "$dir"/README.md)"
 done
+put "tools_shared_libshared_la_SOURCES += $(files tools/shared/*.c tools/shared/*.h)"
 
 # How it is built: softhca/softhca.mk.
 put "SOFTHCA_SOURCES = $(files softhca/*.c softhca/*.h)"

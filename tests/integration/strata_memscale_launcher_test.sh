@@ -93,9 +93,9 @@ expect_status 0 $tool --model -n 4 -p hello -c sm -o "$work/many"
 out_has '^sm .* hello *fitted on N = 4 to 21; at 43: '
 
 # --- a run that is ended ----------------------------------------------------------------------------------------------
-# Its job ends first, and the job's folder goes.
+# Its job ends first, with a process that has a session of its own, and the job's folder goes.
 mkdir "$work/bin"
-printf '#!/bin/bash\necho $$ >"%s"\nexec sleep 1000\n' "$work/job" >"$work/bin/strata-run"
+printf '#!/bin/bash\nsetsid sleep 1000 &\necho $! >"%s"\necho $$ >"%s"\nexec sleep 1000\n' "$work/left" "$work/job" >"$work/bin/strata-run"
 chmod +x "$work/bin/strata-run"
 ends() { # WORD...: of the tool
     rm -f "$work/job"
@@ -106,7 +106,8 @@ ends() { # WORD...: of the tool
     wait "$run"
     check "$1: ended by the signal" test $? = 143
     check "$1: its job has ended" test ! -e "/proc/$(cat "$work/job")"
-    kill "$(cat "$work/job")" 2>/dev/null
+    check "$1: what its job has started has ended" test ! -e "/proc/$(cat "$work/left")"
+    kill "$(cat "$work/job")" "$(cat "$work/left")" 2>/dev/null
     err_has 'strata-memscale: Terminated; what was measured before is kept, and the same command goes on'
     no_files
 }

@@ -31,8 +31,6 @@ bool meeting_create(const char *folder)
     return false;
 }
 
-void interrupt_release(void) {}
-
 static const struct transport sm = {"sm", LIB_STRATA, "sm,self", false};
 static const struct config config = {.name = "sm", .transport = &sm};
 enum { BATCHES = 41 };

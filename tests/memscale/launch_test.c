@@ -2,8 +2,8 @@
 #define _GNU_SOURCE 1
 #include <check.h>
 #include "support/run_suite.h"
-#include "tools/strata-memscale/interrupt.c" /* NOLINT(bugprone-suspicious-include) */
-#include "tools/strata-memscale/launch.c"    /* NOLINT(bugprone-suspicious-include): its static functions are tested */
+#include "tools/shared/processes.c"       /* NOLINT(bugprone-suspicious-include) */
+#include "tools/strata-memscale/launch.c" /* NOLINT(bugprone-suspicious-include): its static functions are tested */
 
 /* launch.c calls it for the jobs of MPIs. */
 bool peer_rank_program(enum library l, char *path, size_t size, char *why, size_t why_size)

@@ -1,7 +1,6 @@
 /* One job: what its ranks left, as one measurement. */
 #define _GNU_SOURCE 1
 #include "config.h"
-#include "interrupt.h"
 #include "meeting.h"
 #include "memscale.h"
 
@@ -203,6 +202,5 @@ json_t *job_run(const struct plan *p, const struct config *c, enum pattern patte
     if (one)
         json_object_set_new(one, "launcher", json_string(launcher));
     drop(folder);
-    interrupt_release();
     return one;
 }

@@ -1,7 +1,7 @@
 /* The command line of a job, for each library, and its run. */
 #define _GNU_SOURCE 1
-#include "interrupt.h"
 #include "memscale.h"
+#include "tools/shared/processes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strata/sdk/clock.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
+
+static struct processes jobs; /* of this program */
 
 const char *const launcher_names[N_LIBRARIES] = {"strata-run", "mpirun.openmpi", "mpiexec.mpich"};
 
@@ -163,17 +163,26 @@ static void peers_environment(void)
 }
 
 /* Without standard input: launchers pass it on to rank 0, and one in the background would be stopped by its terminal.
- */
+ * With all signals, of which this program blocks some. */
 static int spawn(const struct command *cmd, pid_t *child)
 {
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
     int error = posix_spawn_file_actions_init(&actions);
 
     if (error)
         return error;
-    error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!error)
-        error = posix_spawnp(child, cmd->argv[0], &actions, NULL, (char *const *)cmd->argv, environ);
+    sigemptyset(&none);
+    error = posix_spawnattr_init(&attributes);
+    if (!error) {
+        (void)posix_spawnattr_setsigmask(&attributes, &none);
+        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+        error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        if (!error)
+            error = posix_spawnp(child, cmd->argv[0], &actions, &attributes, (char *const *)cmd->argv, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
     posix_spawn_file_actions_destroy(&actions);
     return error;
 }
@@ -183,27 +192,32 @@ static int spawn(const struct command *cmd, pid_t *child)
 static int run(const struct command *cmd, int timeout)
 {
     pid_t child;
-    int how = 0, error = spawn(cmd, &child);
-    int64_t limit = st_now_ms() + (int64_t)(timeout + GRACE_S) * 1000;
-    int next = SIGTERM;
+    bool late;
+    int error = spawn(cmd, &child);
 
     if (error) {
         fprintf(stderr, "strata-memscale: %s: %s\n", cmd->argv[0], strerror(error));
         errno = error;
         return -1;
     }
-    for (;;) {
-        pid_t got = waitpid(child, &how, WNOHANG);
-        if (got == child || (got < 0 && errno != EINTR))
-            break;
-        if (st_now_ms() > limit || (interrupt_came() && next == SIGTERM)) {
-            kill(child, next);
-            next = SIGKILL;
-            limit = st_now_ms() + GRACE_S * 1000;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    }
+    const int how = processes_wait(&jobs, child, timeout + GRACE_S, &late);
     return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+bool launch_ended(void)
+{
+    return processes_asked(&jobs) != 0;
+}
+
+int launch_exit(bool well)
+{
+    const int signo = processes_asked(&jobs);
+
+    if (!signo)
+        return well ? EXIT_SUCCESS : EXIT_FAILURE;
+    fprintf(stderr, "strata-memscale: %s; what was measured before is kept, and the same command goes on\n",
+            strsignal(signo));
+    return 128 + signo;
 }
 
 static bool rank_program(struct command *cmd, enum library l)
@@ -229,6 +243,7 @@ void launch_prepare(void)
     ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
     char *slash;
 
+    processes_begin(&jobs);
     folder[length > 0 ? length : 0] = '\0';
     if ((slash = strrchr(folder, '/')) != NULL)
         *slash = '\0';
@@ -253,13 +268,7 @@ bool launch_folder(const struct plan *p, char *path, size_t size)
         return false;
     }
     snprintf(path, size, "%s/strata-memscale.XXXXXX", p->launcher ? whole : base && *base == '/' ? base : "/tmp");
-    interrupt_hold();
-    if (mkdtemp(path))
-        return true;
-    const int error = errno;
-    interrupt_release();
-    errno = error;
-    return false;
+    return mkdtemp(path) != NULL;
 }
 
 int launch_job(const struct config *c, int n, const struct plan *p, const char *const *what)

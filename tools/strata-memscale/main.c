@@ -50,6 +50,8 @@ static bool measure(const struct plan *p, json_t *all, const struct config *c, e
     json_t *one = job_run(p, c, pattern, n, why, sizeof why);
 
     *kept = true;
+    if (!one && launch_ended())
+        return false;
     if (!one) {
         fprintf(stderr, "strata-memscale: %s, %s with %d ranks: %s\n", c->name, pattern_names[pattern], n, why);
         return false;
@@ -67,7 +69,7 @@ static bool measure_all(const struct plan *p, json_t *all)
 
     for (size_t i = 0; i < p->n_ranks; i++)
         at.work += p->ranks[i] * (double)each;
-    for (size_t i = 0; i < at.all && kept; i++, at.done++) {
+    for (size_t i = 0; i < at.all && kept && !launch_ended(); i++, at.done++) {
         const int n = p->ranks[i / each];
         const struct config *c = &p->configs[i % each / p->n_patterns];
         const enum pattern pattern = p->patterns[i % p->n_patterns];
@@ -106,10 +108,12 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     bool well = measure_all(&p, all);
-    well &= tables_write(all, p.folder);
-    well &= figures_write(all, p.folder);
-    if (p.model)
-        well &= model_write(all, p.folder);
+    if (!launch_ended()) {
+        well &= tables_write(all, p.folder);
+        well &= figures_write(all, p.folder);
+        if (p.model)
+            well &= model_write(all, p.folder);
+    }
     json_decref(all);
-    return well ? EXIT_SUCCESS : EXIT_FAILURE;
+    return launch_exit(well);
 }

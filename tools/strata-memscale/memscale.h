@@ -84,12 +84,16 @@ bool peer_rank_program(enum library l, char *path, size_t size, char *why, size_
 int launch_job(const struct config *c, int n, const struct plan *p, const char *const *what);
 /* launch.c: whether launch_job has room for the words of --launcher. False: `why` names the limit. */
 bool launcher_fits(const char *launcher, char *why, size_t why_size);
-/* launch.c: puts the folder of this program last in PATH if strata-run is there. Before any job. */
+/* launch.c: puts the folder of this program last in PATH if strata-run is there. Before any job. From here on a signal
+ * that ends this program ends the job first, and waits for launch_ended. */
 void launch_prepare(void);
+/* launch.c: whether such a signal has come: no more is to be measured. */
+bool launch_ended(void);
+/* launch.c: the exit status of this program, which has ended well or not; says so if a signal has ended it. */
+int launch_exit(bool well);
 /* launch.c: makes the folder where a job's ranks meet and leave their figures, in TMPDIR or /tmp: where results go may
  * be a file system that cannot be mapped, as a guest's. With a launcher of the user's it is where the results go, which
- * all machines have to see. From here to interrupt_release, a signal that ends this program ends the job first. False:
- * `path` says where it should have been, errno why not. */
+ * all machines have to see. False: `path` says where it should have been, errno why not. */
 bool launch_folder(const struct plan *p, char *path, size_t size);
 /* srq.c, kernel_rank.c: the other modes of the program. */
 int srq_run(int argc, char **argv);

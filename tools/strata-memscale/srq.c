@@ -1,7 +1,6 @@
 /* strata-memscale srq: Tables 1 to 3 of the paper: what a shared receive queue costs in time, with and without flow
  * control, beside queues per peer. */
 #define _GNU_SOURCE 1
-#include "interrupt.h"
 #include "kernel.h"
 #include "memscale.h"
 
@@ -22,7 +21,7 @@ struct srq_plan {
     const char *folder;
     json_t *all;
     bool well;
-    bool full; /* a result could not be recorded: nothing more is measured */
+    bool full; /* a result could not be recorded */
 };
 
 static const struct argp_option table[] = {
@@ -143,8 +142,16 @@ static void keep(struct srq_plan *p, json_t *about, json_t *result)
 
 static void failed(struct srq_plan *p, const struct config *c, const char *what, const char *why)
 {
+    if (launch_ended())
+        return;
     fprintf(stderr, "strata-memscale: %s, %s: %s\n", c->name, what, why);
     p->well = false;
+}
+
+/* Nothing more is to be measured. */
+static bool over(const struct srq_plan *p)
+{
+    return p->full || launch_ended();
 }
 
 /* Whether the machine holds a job whose ranks all speak to all; says why not. */
@@ -186,7 +193,6 @@ static json_t *run_kernel(struct srq_plan *p, const struct config *c, const char
         failed(p, c, kernel, "the result is wrong");
     (void)unlink(path);
     (void)rmdir(folder);
-    interrupt_release();
     return result;
 }
 
@@ -203,7 +209,7 @@ static struct config config_of(const char *text)
 
 static void kernels(struct srq_plan *p, int table_no, const struct config *c, int count, int round)
 {
-    for (size_t i = 0; i < kernel_n_rows && !p->full; i++) {
+    for (size_t i = 0; i < kernel_n_rows && !over(p); i++) {
         const char *name = kernel_rows[i].name;
         char size[2] = {p->size};
         json_t *about = json_pack("{s:i, s:s, s:i, s:s, s:s, s:i, s:i}", "table", table_no, "config", c->name, "count",
@@ -249,7 +255,7 @@ static void measure_posted(struct srq_plan *p, int round)
     static const int posted[] = {4, 16, 32, 64, 256, 1024, 4096};
     const struct plan plan = {.folder = p->folder, .timeout = p->timeout};
 
-    for (size_t i = 0; i < sizeof posted / sizeof *posted && !p->full; i += p->quick ? 3 : 1) {
+    for (size_t i = 0; i < sizeof posted / sizeof *posted && !over(p); i += p->quick ? 3 : 1) {
         char text[160], why[4300];
         snprintf(text, sizeof text, "posted:softhca;btl_openib_srq_b=%d", posted[i]);
         const struct config c = config_of(text);
@@ -291,7 +297,7 @@ int srq_run(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &p);
     snprintf(path, sizeof path, "%s/srq.jsonl", p.folder);
     p.all = lines_load(path);
-    for (int round = 0; round < p.rounds && !p.full; round++) {
+    for (int round = 0; round < p.rounds && !over(&p); round++) {
         if (wanted(&p, 1))
             measure_posted(&p, round);
         if (wanted(&p, 2))
@@ -299,7 +305,8 @@ int srq_run(int argc, char **argv)
         if (wanted(&p, 3))
             measure_queues(&p, 3, ";coll_arrival_ranks=1048576;coll_arrival_form=pap_direct", round);
     }
-    p.well &= srq_tables(p.all, p.folder);
+    if (!launch_ended())
+        p.well &= srq_tables(p.all, p.folder);
     json_decref(p.all);
-    return p.well && !p.full ? EXIT_SUCCESS : EXIT_FAILURE;
+    return launch_exit(p.well && !p.full);
 }

@@ -4,7 +4,7 @@
 
 #include <limits.h>
 #include "options.h"
-#include "processes.h"
+#include "tools/shared/processes.h"
 
 enum channel_way { WAY_CHANNEL, WAY_SEND, WAY_OPENMPI, WAY_MPICH, WAY_ZMQ, WAY_NNG, WAY_VERBS, N_WAYS };
 enum channel_wire { WIRE_SM, WIRE_OPENIB, WIRE_TCP, N_WIRES };

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include "options.h"
-#include "processes.h"
+#include "tools/shared/processes.h"
 
 /* IMPL_SOCKETS is no peer but the floor: with --cluster only. The last two are the same: what another build differs
  * from itself by, with --against only. */

@@ -1,7 +1,7 @@
 /* Launchers start their ranks by other processes, in groups and sessions of their own. When a launcher dies its ranks
  * may stay. PR_SET_CHILD_SUBREAPER makes them children of this process, and /proc says who is whose child. */
 #define _GNU_SOURCE 1
-#include "processes.h"
+#include "tools/shared/processes.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -14,12 +14,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "report.h"
+#include <strata/sdk/clock.h>
 
 static const double patience_s = 5; /* from SIGTERM to SIGKILL */
 /* For orphans of a job that has ended by itself, before they are asked to. */
 static const double linger_s = 1;
 static const double give_up_s = 60; /* after the first SIGKILL */
+
+static double seconds(void)
+{
+    return (double)st_now_ns() / 1e9;
+}
 
 /* None that the caller has had ignored, as nohup does SIGHUP, and a shell without job control SIGINT of what it starts
  * in the background: one that is blocked would come all the same. */
@@ -181,12 +186,12 @@ pid_t processes_fork(void)
 static void end_orphans(const struct processes *p, bool ended)
 {
     const struct timespec nap = {0, 5000000};
-    double ask = perf_now() + (ended ? 0 : linger_s), end = ask + patience_s;
+    double ask = seconds() + (ended ? 0 : linger_s), end = ask + patience_s;
     bool asked = false;
-    while (orphans(p) && perf_now() < end + give_up_s) {
-        if (perf_now() >= end) {
+    while (orphans(p) && seconds() < end + give_up_s) {
+        if (seconds() >= end) {
             signal_orphans(p, SIGKILL);
-        } else if (!asked && perf_now() >= ask) {
+        } else if (!asked && seconds() >= ask) {
             asked = true;
             signal_orphans(p, SIGTERM);
             signal_orphans(p, SIGCONT);
@@ -199,16 +204,16 @@ int processes_wait(struct processes *p, pid_t pid, double limit_s, bool *late)
 {
     const struct timespec nap = {0, 5000000};
     const sigset_t held = ending_signals();
-    double limit = limit_s > 0 ? perf_now() + limit_s : HUGE_VAL;
+    double limit = limit_s > 0 ? seconds() + limit_s : HUGE_VAL;
     bool ended = false;
     int status = 0;
     *late = false;
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (perf_now() > limit) {
+        if (seconds() > limit) {
             kill(pid, ended ? SIGKILL : SIGTERM);
             *late |= p->signo == 0;
             ended = true;
-            limit = perf_now() + patience_s;
+            limit = seconds() + patience_s;
         }
         int signo = sigtimedwait(&held, NULL, &nap);
         if (signo > 0) {

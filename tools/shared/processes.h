@@ -1,6 +1,6 @@
 /* The processes of a job, which is started by one of them and ended with all that it has begun. */
-#ifndef PERF_PROCESSES_H
-#define PERF_PROCESSES_H
+#ifndef TOOLS_PROCESSES_H
+#define TOOLS_PROCESSES_H
 
 #include <stdbool.h>
 #include <stddef.h>
