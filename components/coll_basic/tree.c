@@ -1,13 +1,15 @@
 /* Binomial trees of bcast and reduce, and the chain of long bcasts. */
 #include "build.h"
 
-enum { SEGMENT = 128 << 10 }; /* bytes that a chain passes on at a time */
+/* Bytes that a chain passes on at a time; more of a long block, each segment of which has its requests. */
+enum { SEGMENT = 128 << 10, SEGMENTS_MOST = 1024 };
 
 static void bcast_chain(struct schedule *s, char *buf, size_t bytes, int v, int n)
 {
     int next = (s->comm->rank + 1) % n, prev = (s->comm->rank + n - 1) % n;
+    size_t segment = bytes / SEGMENTS_MOST < SEGMENT ? SEGMENT : bytes / SEGMENTS_MOST + 1;
     for (size_t at = 0, len; at < bytes; at += len) {
-        len = bytes - at < SEGMENT ? bytes - at : SEGMENT;
+        len = bytes - at < segment ? bytes - at : segment;
         if (v > 0) {
             basic_recv(s, prev, buf + at, len);
             basic_wait(s); /* for what was sent on before, too: that is under way while this comes */
