@@ -34,12 +34,20 @@ static void kind_copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
-/* The own block of an alltoall or allgather. */
-static void kind_own(const struct op *op)
+static void kind_charge(struct op *op, size_t bytes)
+{
+    op->room -= bytes < op->room ? bytes : op->room;
+}
+
+/* The own block of an alltoall or allgather, up to the end of the step; false: in part. */
+static bool kind_own(struct op *op)
 {
     size_t me = (size_t)op->slot->me, from = op->c.kind == STRATA_ALLTOALL ? me * op->block : 0;
-    if (op->c.send != STRATA_IN_PLACE && op->offset == 0)
-        kind_copy((char *)op->c.recv + me * op->block, kind_input(op) + from, op->block);
+    size_t left = op->offset + op_part(op) - op->own, part = left < op->room ? left : op->room;
+    kind_copy((char *)op->c.recv + me * op->block + op->own, kind_input(op) + from + op->own, part);
+    kind_charge(op, part);
+    op->own += part;
+    return part == left;
 }
 
 static void kind_lend(struct op *op)
@@ -59,6 +67,7 @@ static void kind_produce_blocks(struct op *op)
             kind_copy(half + (size_t)m * op->chunk, in + (size_t)m * op->block + op->offset, m == s->me ? 0 : part);
     else
         kind_copy(half, in + op->offset, part);
+    kind_charge(op, op->c.kind == STRATA_ALLTOALL ? part * (size_t)s->n : part);
 }
 
 void cs_kind_produce(struct op *op)
@@ -80,7 +89,6 @@ void cs_kind_produce(struct op *op)
         break;
     case STRATA_ALLGATHER:
     case STRATA_ALLTOALL:
-        kind_own(op);
         break;
     default: /* a barrier */
         return;
@@ -93,6 +101,8 @@ void cs_kind_produce(struct op *op)
 
 bool cs_kind_needs(const struct op *op, int m)
 {
+    if (m == op->slot->me)
+        return (op->c.kind == STRATA_ALLGATHER || op->c.kind == STRATA_ALLTOALL) && op->c.send != STRATA_IN_PLACE;
     if (op->c.kind == STRATA_BCAST)
         return m == op->c.root;
     return op->c.kind != STRATA_REDUCE || op->slot->me == op->c.root;
@@ -170,7 +180,7 @@ static bool kind_read(struct op *op, int m, char *to)
         op->since = 0;
         op->from = m;
         op->got = part < left ? op->got + part : 0;
-        op->room -= part;
+        kind_charge(op, part);
         s->sm->counted[COUNT_READS] += op->got == 0;
     } else if (turn) {
         kind_unreadable(op, m, error);
@@ -191,6 +201,8 @@ bool cs_kind_consume(struct op *op, int m)
     char *to = op->c.recv;
     size_t low = 0, part = op->block - op->offset > 0 ? op_part(op) : 0;
     const char *from = kind_half(op, m);
+    if (m == s->me)
+        return kind_own(op);
     switch (op->c.kind) {
     case STRATA_BCAST:
         break;
@@ -211,6 +223,7 @@ bool cs_kind_consume(struct op *op, int m)
     if (op->read)
         return kind_read(op, m, to);
     kind_copy(to + op->offset + low, from, part);
+    kind_charge(op, part);
     return true;
 }
 
@@ -224,6 +237,7 @@ static void kind_combine(struct op *op, size_t low, size_t bytes, const char *ow
     size_t count = bytes / op->c.element;
     if (count == 0)
         return;
+    kind_charge(op, bytes * (size_t)s->n);
     for (int m = s->n - 1; m >= 0; m--) {
         const char *in = m == s->me ? own : kind_half(op, m) + low;
         if (m == s->n - 1)

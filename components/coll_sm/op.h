@@ -21,7 +21,8 @@ struct op {
     int left;                     /* members of which something is to be taken in this step */
     int from;                     /* member whose block was read in part, if `got` is not 0 */
     size_t got;                   /* bytes of it */
-    size_t room;                  /* bytes that may be read in this turn with the lock */
+    size_t own;                   /* bytes of the own block that are where they go, of all steps */
+    size_t room;                  /* bytes that may still be moved in this turn with the lock */
     double since;                 /* a read does not succeed since then; 0: none */
     unsigned char taken[];        /* by member */
 };
@@ -44,14 +45,15 @@ void cs_step_first(struct op *op);
 /* Events; *complete. */
 int cs_step_run(struct op *op, bool *complete);
 
-/* Read in one turn at most, well below a millisecond: the worker's lock is held, and nothing else moves. */
-enum { OP_READ_TURN = 4 << 20 };
+/* Read, copied or combined in one turn, about a millisecond: the worker's lock is held, and nothing else moves. Parts
+ * of a step that go by buffers are not divided further. */
+enum { OP_TURN = 4 << 20 };
 
 /* kinds.c: the step's input into this member's buffer. */
 void cs_kind_produce(struct op *op);
-/* Whether something is taken of a member. */
+/* Whether something is taken of a member; of this one: its own block, which no buffer brings. */
 bool cs_kind_needs(const struct op *op, int m);
-/* Takes what the member has posted; false: not now, or in part. */
+/* Takes what the member has posted, or the own block; false: not now, or in part. */
 bool cs_kind_consume(struct op *op, int m);
 /* All members have posted, and nothing was taken of one alone. */
 bool cs_kind_of_all(const struct op *op);

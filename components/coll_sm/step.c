@@ -1,6 +1,6 @@
 /* Steps: each member fills its buffer of the step and posts it, takes what it needs of the others as they post, and
- * says that it is done. A buffer is filled again two steps later, when all others are done with it: nobody runs ahead
- * further. Members that arrive late hold up only what needs their data. */
+ * says that it is done; its own block is copied last. A buffer is filled again two steps later, when all others are
+ * done with it: nobody runs ahead further. Members that arrive late hold up only what needs their data. */
 #include "op.h"
 
 /* Bytes of a block in one step; a multiple of an element. */
@@ -48,24 +48,31 @@ static void step_post(struct op *op)
     op->posted = true;
     op->left = 0;
     for (int m = 0; m < s->n; m++) {
-        op->taken[m] = m == s->me || !cs_kind_needs(op, m);
+        op->taken[m] = !cs_kind_needs(op, m);
         op->left += !op->taken[m];
     }
     s->sm->counted[COUNT_STEPS]++;
+}
+
+/* This member has taken what it needs of the others: they may return, and fill the buffers again. */
+static void step_done(const struct slot *s)
+{
+    atomic_store_explicit(&s->own.at->done, s->step + 1, memory_order_release);
 }
 
 static int step_take(struct op *op)
 {
     struct slot *s = op->slot;
     int events = 0, n_posted = 0;
-    op->room = OP_READ_TURN;
-    for (int k = 1; k < s->n && op->left > 0; k++) { /* each begins with another */
+    for (int k = 1; k <= s->n && op->left > 0; k++) { /* each begins with another; the own block is last */
         int m = (s->me + k) % s->n;
         if (op->taken[m] || !step_posted(s, m))
             continue;
         n_posted++;
         if (cs_kind_of_all(op))
             continue;
+        if (m == s->me && op->left == 1)
+            step_done(s);
         if (!cs_kind_consume(op, m)) {
             if (slot_failed(s)) /* the operation has ended, and its memory is the caller's again */
                 return events;
@@ -80,7 +87,7 @@ static int step_take(struct op *op)
         op->left = 0;
         events++;
     }
-    return events + (op->got > 0 && op->room < OP_READ_TURN); /* a block was read in part */
+    return events;
 }
 
 /* The next step of the operation, if there is one. An allreduce of long blocks has two for each part. */
@@ -105,21 +112,22 @@ int cs_step_run(struct op *op, bool *complete)
 {
     struct slot *s = op->slot;
     int events = 0;
-    while (!op->leaving) {
+    op->room = OP_TURN;
+    while (!op->leaving && op->room > 0) {
         if (!op->posted) {
             if (s->step > 0 && !step_all_done(s, s->step - 1))
-                return events;
+                break;
             step_post(op);
             events++;
         }
         events += step_take(op);
         if (op->left > 0)
-            return events;
+            break;
+        step_done(s);
         s->step++;
-        atomic_store_explicit(&s->own.at->done, s->step, memory_order_release);
         if (!step_next(op))
             op->leaving = true;
     }
-    *complete = !step_lends(op) || step_all_done(s, s->step);
-    return events + *complete;
+    *complete = op->leaving && (!step_lends(op) || step_all_done(s, s->step));
+    return events + *complete + (op->room < OP_TURN); /* also where a block was moved in part */
 }
