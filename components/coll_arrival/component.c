@@ -72,8 +72,8 @@ static int arrival_attend(struct st_coll *coll)
             st_coll_member_failed_locked(s->base.group, lost);
         if (arrival_agree_due(s))
             st_worker_news(a->w);
-        else if (s->nodes && s->nodes->counted)
-            op_check(s);
+        else if (s->counted)
+            events += op_turn(s);
     }
     return events;
 }

@@ -46,7 +46,6 @@ struct node_layout {
 struct nodes {
     int stage;    /* enum nodes_stage */
     bool outside; /* a thread maps the area outside the lock */
-    bool counted; /* in arrival->active */
     strata_coll_request_t *cards_req;
     struct node_card *cards;
     size_t limit;                 /* longest block that goes by leaders, the same at all members; 0: none does */

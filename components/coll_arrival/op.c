@@ -113,12 +113,34 @@ struct op *op_current(const struct slot *s)
     return op && op->begun ? op : NULL;
 }
 
-static void op_copy_own(struct op *op)
+/* Bytes of the own block that are copied in one turn: the worker's lock is held, and nothing else moves. */
+enum { OWN_TURN = 4 << 20 };
+
+static void op_find_own(struct op *op)
 {
     int me = op->slot->base.group->comm->rank;
-    size_t own = op_out_bytes(op, me) < op_in_bytes(op, me) ? op_out_bytes(op, me) : op_in_bytes(op, me);
-    if (own && op_in_at(op, me) != op_out_at(op, me))
-        memcpy(op_in_at(op, me), op_out_at(op, me), own);
+    size_t out = op_out_bytes(op, me), in = op_in_bytes(op, me);
+    op->own_from = op_out_at(op, me);
+    op->own_to = op_in_at(op, me);
+    if (op->own_from != op->own_to && !op->copy) /* else it is there */
+        op->own_left = out < in ? out : in;
+}
+
+/* Once when the call has begun and others have been sent what they wait for, then in rounds of progress while something
+ * is left: a call whose group has failed before does not end well. */
+static void op_copy_own(struct op *op)
+{
+    size_t part = op->own_left < OWN_TURN ? op->own_left : OWN_TURN;
+    if (part > 0 && slot_failed(op->slot))
+        return;
+    if (part > 0) {
+        memcpy(op->own_to, op->own_from, part);
+        op->own_from += part;
+        op->own_to += part;
+        op->own_left -= part;
+    }
+    if (op->own_left == 0)
+        op_came(op, op->slot->base.group->comm->rank);
 }
 
 static void op_begin(struct op *op)
@@ -138,12 +160,8 @@ static void op_begin(struct op *op)
         op->outs_left += op->out[i].state != OUT_DONE;
         op->ins_left += !op->in[i].done;
     }
-    if (slot_failed(s))
-        return;
-    op_copy_own(op);
-    if (op->root < 0)
-        op_came(op, s->base.group->comm->rank);
-    if (s->n == 1)
+    op_find_own(op);
+    if (slot_failed(s) || s->n == 1)
         return;
     if (!s->begun)
         slot_make_cells(s);
@@ -178,7 +196,7 @@ static void op_told(const struct op *op)
 static bool op_end(struct op *op)
 {
     struct slot *s = op->slot;
-    bool complete = op->outs_left == 0 && op->ins_left == 0 && op->shm_left == 0 && op->busy == 0;
+    bool complete = op->outs_left == 0 && op->ins_left == 0 && op->shm_left == 0 && op->busy == 0 && op->own_left == 0;
     int failed = atomic_load(&s->base.group->failed);
     if (!complete && !(failed >= 0 && op_is_quiet(op)))
         return false;
@@ -208,15 +226,12 @@ static bool op_end(struct op *op)
 /* Whether the slot has something to look at; keeps the worker asking. */
 static void op_watch(struct slot *s)
 {
-    struct nodes *nodes = s->nodes;
     struct arrival *a = s->a;
     const struct op *op = op_current(s);
-    if (!nodes)
+    bool busy = (s->nodes && s->nodes->cards_req) || (op && ((op->shm && op->shm_left > 0) || op->own_left > 0));
+    if (busy == s->counted)
         return;
-    bool busy = nodes->cards_req || (op && op->shm && op->shm_left > 0);
-    if (busy == nodes->counted)
-        return;
-    nodes->counted = busy;
+    s->counted = busy;
     int active = atomic_fetch_add_explicit(&a->active, busy ? 1 : -1, memory_order_relaxed) + (busy ? 1 : -1);
     st_coll_attend(&a->base, active > 0 || a->lost);
 }
@@ -225,8 +240,10 @@ void op_check(struct slot *s)
 {
     struct op *op;
     while ((op = op_first(s)) != NULL && slot_ready(s)) {
-        if (!op->begun)
+        if (!op->begun) {
             op_begin(op);
+            op_copy_own(op);
+        }
         if (op->shm && op->shm_left + op->ins_left > 0 && !slot_failed(s))
             arrival_shm_progress(op);
         if (op->rounds && op->outs_left > 0 && !slot_failed(s))
@@ -237,4 +254,14 @@ void op_check(struct slot *s)
             break;
     }
     op_watch(s);
+}
+
+int op_turn(struct slot *s)
+{
+    struct op *op = op_current(s);
+    bool copies = op && op->own_left > 0 && !slot_failed(s);
+    if (copies)
+        op_copy_own(op);
+    op_check(s);
+    return copies;
 }

@@ -76,6 +76,9 @@ struct op {
     void *result;            /* where the combination goes, or NULL */
     struct op *before;       /* the first half of this one, freed with it, or NULL */
     char *copy;              /* of the input in place, or NULL */
+    const char *own_from;    /* the rest of the own block: where it is, and goes to */
+    char *own_to;
+    size_t own_left; /* bytes of it */
     size_t bytes;
     int outs_left, ins_left; /* not done */
     int busy;                /* puts under way and work queued */
@@ -108,6 +111,8 @@ void op_append(struct op *op);
 struct op *op_current(const struct slot *s);
 /* Something has happened: completes what is complete, and begins what is next. */
 void op_check(struct slot *s);
+/* A round of progress where the slot is counted as active: the own block's next part, then as op_check. Events. */
+int op_turn(struct slot *s);
 
 /* What an entry's block is made of, where it is not one of the caller's; or NULL. */
 static inline const struct crate *op_crate(const struct op *op, int m)

@@ -40,7 +40,7 @@ struct arrival {
     size_t n_retired;
     uint32_t next_id;      /* of a slot, in notices */
     bool lost;             /* a slot has `lost` set */
-    ST_ATOMIC(int) active; /* slots that have to look at shared memory, or at cards */
+    ST_ATOMIC(int) active; /* slots that have to look at shared memory, or at cards, or to copy */
     size_t cell_bytes;     /* landing cells of all communicators */
     size_t area_bytes;     /* own areas of all communicators (nodes.h) */
     size_t bytes;          /* everything else */
@@ -89,6 +89,7 @@ struct slot {
     uint16_t epoch;      /* of the call under way, or of the next */
     uint64_t all_begun;  /* calls that all members have begun, and know of each other to have */
     bool begun;          /* the first call has begun: landing cells are there */
+    bool counted;        /* in arrival->active */
     int lost;            /* member whose path was lost, or -1 */
     uint32_t cell;       /* bytes of a landing cell, 0: there are none */
     char *cells;         /* two for each of the first n_cells entries */
