@@ -23,7 +23,7 @@ static bool number_in(const char *file, const char *key, uint64_t *n)
     return found;
 }
 
-static bool number_of(const char *folder, const char *name, const char *key, uint64_t *n)
+static bool machine_number(const char *folder, const char *name, const char *key, uint64_t *n)
 {
     char file[MOST_PATH + 64];
 
@@ -43,9 +43,9 @@ static uint64_t spare_of_group(const struct group *g, const char *folder)
 {
     uint64_t limit, use, cache = 0;
 
-    if (!number_of(folder, g->limit, "", &limit) || !number_of(folder, g->use, "", &use))
+    if (!machine_number(folder, g->limit, "", &limit) || !machine_number(folder, g->use, "", &use))
         return UINT64_MAX;
-    (void)number_of(folder, "memory.stat", g->cache, &cache);
+    (void)machine_number(folder, "memory.stat", g->cache, &cache);
     use -= cache < use ? cache : use;
     return limit > use ? limit - use : 0;
 }
@@ -73,7 +73,7 @@ uint64_t machine_spare(const char *root)
     uint64_t least = UINT64_MAX, kib;
     char line[MOST_PATH];
 
-    if (number_of(root, "proc/meminfo", "MemAvailable:", &kib))
+    if (machine_number(root, "proc/meminfo", "MemAvailable:", &kib))
         least = kib * 1024;
     snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
     FILE *f = fopen(line, "re");
