@@ -55,8 +55,10 @@ static bool add_all(int (*create)(const strata_config_t *, struct st_mca **, cha
     char why[512];
 
     /* Where rte host cannot be used, strata_init says why. */
-    if (create(&config, &mca, why, sizeof why) != STRATA_OK && create(NULL, &mca, why, sizeof why) != STRATA_OK)
+    if (create(&config, &mca, why, sizeof why) != STRATA_OK && create(NULL, &mca, why, sizeof why) != STRATA_OK) {
+        opal_output(0, "pml strata: not used: %s", why); /* Open MPI itself says only that it cannot be opened */
         return false;
+    }
     st_info_params(mca, add, &most);
     st_info_counters(mca, pml_strata_pvars_add, NULL);
     st_info_destroy(mca);

@@ -121,6 +121,8 @@ broken "a value that is no size" --mca pml_strata_btl_sm_eager_limit banana -n 2
 says 'banana' $once
 broken "an unknown transport" --mca pml_strata_btl carrier_pigeon -n 2 "$hostile" talk
 says 'carrier_pigeon' $once
+STRATA_MCA_btl=carrier_pigeon broken "an unknown transport, of Strata's environment" -n 2 "$hostile" talk
+says 'carrier_pigeon' $once
 broken "transports that do not reach the peer" --mca pml_strata_btl self -n 2 "$hostile" talk
 says 'no transport reaches rank|reaches no'
 
