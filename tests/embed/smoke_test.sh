@@ -4,7 +4,7 @@
 program strata 60 2 truncate
 program strata 60 2 status
 # An empty setting takes back what Strata's own say.
-STRATA_MCA_btl=carrier_pigeon OMPI_MCA_pml_strata_btl='' program strata 60 2 status
+STRATA_MCA_btl=self OMPI_MCA_pml_strata_btl='' program strata 60 2 status
 program strata 60 3 datatypes
 program strata 60 2 threads 30
 program strata 60 2 --mca pml_strata_btl_sm_eager_limit 5k tool again
