@@ -116,6 +116,7 @@ static const char *channel_bytes_take(struct channels *ch, const struct st_frag 
     memcpy(&head, frag->hdr, sizeof(head));
     strata_channel_receiver_t *c = channel_notice_of(ch, frag, head.notice, &wrong);
     if (c) {
+        c->with->heard = true;
         st_landing_receiver_arrived(c->landing, head.notice, frag->data, frag->len);
         channel_set_ready(c);
     }
@@ -132,6 +133,7 @@ static const char *channel_slot_take(struct channels *ch, const struct st_frag *
     strata_channel_receiver_t *c = channel_notice_of(ch, frag, head.notice, &wrong);
     if (!c)
         return wrong;
+    c->with->heard = true;
     if (st_landing_receiver_arrived_slot(c->landing, head.notice, head.slot, frag->data, frag->len, c->into.to,
                                          c->into.size)) {
         c->into.to = NULL;
@@ -199,6 +201,7 @@ static void channel_notified(void *arg, int rank, uint32_t notice)
     strata_channel_receiver_t *c = channel_receiver_of(with, ring);
     if (!c)
         return;
+    with->heard = true;
     if (st_landing_is_client_notice(notice)) {
         if (!channel_await_landed(c))
             channel_log(ch, peer, "a message was put that nobody waits for"); /* or no more: recv has failed */

@@ -180,31 +180,30 @@ int channel_slots_pack(strata_channel_sender_t *c)
     return ST_LIKELY(ok) ? STRATA_OK : slots_forged(c);
 }
 
-/* Whether messages of the class go by sends; where puts go apart all do, and there is no trial. */
-static inline bool slots_send_class(strata_channel_sender_t *c, uint32_t class)
+/* Where puts have a connection of their own, a message that follows one of the peer goes by a send, without a trial:
+ * the peer's next one then acknowledges it. */
+static inline bool slots_answers(strata_channel_sender_t *c)
 {
-    return (slots_path(c)->caps & ST_BTL_PUT_APART) || c->with->trials[class].sends;
+    return c->with->heard && (slots_path(c)->caps & ST_BTL_PUT_APART);
 }
 
-/* A message of the class leaves. */
-static inline void slots_count(strata_channel_sender_t *c, uint32_t class)
+/* A message of the class leaves. Whether by a send. */
+static bool slots_count(strata_channel_sender_t *c, uint32_t class)
 {
     struct channel_trial_plan plan = channel_trial_plan(class);
     struct channel_trial *t = &c->with->trials[class];
+    bool answers = slots_answers(c);
 
-    if (!(slots_path(c)->caps & ST_BTL_PUT_APART))
+    if (!answers)
         channel_trial_count(t, plan, channel_trial_asks(t, plan) ? st_now_ns() : 0);
+    c->with->heard = false;
+    return answers || t->sends;
 }
 
 /* Whether a message that leaves at once goes by a send. */
 static bool slots_sends(strata_channel_sender_t *c, uint32_t len)
 {
-    uint32_t class = channel_trial_of(len);
-
-    if (ST_UNLIKELY(len > slots_path(c)->btl->max_send))
-        return false;
-    slots_count(c, class);
-    return slots_send_class(c, class);
+    return ST_LIKELY(len <= slots_path(c)->btl->max_send) && slots_count(c, channel_trial_of(len));
 }
 
 /* In a ring that is filled by puts. A put is in flight until it is done; a send counts as in flight until the next
@@ -243,7 +242,7 @@ static int slots_send_long(strata_channel_sender_t *c, const void *data, size_t 
     struct st_landing_view nowhere;
     int rc = STRATA_OK;
 
-    if (!slots_send_class(c, class) || len > slots_path(c)->btl->max_send ||
+    if (!(slots_answers(c) || c->with->trials[class].sends) || len > slots_path(c)->btl->max_send ||
         len > c->offer->card.card.size - STRATA_CHANNEL_HEAD)
         return STRATA_ERR_UNSUPPORTED;
     if (c->is_kept) {
@@ -256,7 +255,7 @@ static int slots_send_long(strata_channel_sender_t *c, const void *data, size_t 
     }
     if (rc != STRATA_OK)
         return rc;
-    slots_count(c, class);
+    (void)slots_count(c, class);
     return st_landing_sender_send_by(c->landing, data, (uint32_t)len, slots_send_slot, c);
 }
 

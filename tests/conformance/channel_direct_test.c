@@ -139,7 +139,7 @@ START_TEST(sends)
 }
 END_TEST
 
-/* Where puts go apart from messages, those of questions and answers go by sends, from the first one on. */
+/* Where puts go apart from messages, questions and answers go by sends, but for the first one. */
 static void asked(struct tw_rank *r)
 {
     enum { MANY = 300, MOST = 12000 };
@@ -162,14 +162,14 @@ static void asked(struct tw_rank *r)
         CHECK_EQ(len, length);
         CHECK_EQ(pattern_check(data, length, i), -1);
     }
-    CHECK_MSG(out->n_sends >= MANY, "%u of %d messages went by sends", out->n_sends, MANY);
+    CHECK_MSG(out->n_sends >= MANY - 1, "%u of %d messages went by sends", out->n_sends, MANY);
     CHECK_OK(strata_channel_end(out, STRATA_CHANNEL_FOREVER));
     CHECK_RC(strata_channel_recv(in, data, MOST, NULL, STRATA_CHANNEL_FOREVER), STRATA_CHANNEL_ENDED);
     CHECK_OK(strata_channel_close_send(out));
     CHECK_OK(strata_channel_close_recv(in));
     free(data);
 }
-START_TEST(sends_only)
+START_TEST(answers_go_by_sends)
 {
     tw_run(&(struct tw_options){.n = 2, .settings = "btl=tcp,self"}, asked, NULL);
 }
@@ -181,7 +181,7 @@ int main(void)
     TCase *tc = tcase_create("all");
     tcase_set_timeout(tc, 0);
     tcase_add_loop_test(tc, straight, 0, sizeof ways / sizeof ways[0]);
-    tcase_add_test(tc, sends_only);
+    tcase_add_test(tc, answers_go_by_sends);
     tcase_add_loop_test(tc, sends, 2, sizeof ways / sizeof ways[0]);
     suite_add_tcase(s, tc);
     return run_suite(s);
