@@ -107,7 +107,8 @@ const struct st_param ib_param_rows[IB_N_PARAMS] = {
         "eager_rdma", eager_rdma, eager_choices, "off", 3,
         "Whether short messages of hot peers are written by RDMA into a ring of the receiver, which polls its "
         "memory. auto: if the device's write is faster than its send, measured when a peer becomes hot for the first "
-        "time. A receiver that sleeps long revokes its rings."),
+        "time. Windows of messages that are sent together (coalesce_at) go by send and receive. A receiver that sleeps "
+        "long revokes its rings."),
     CHOICE("eager_rdma_detect", eager_rdma_detect, detect_choices, "auto", 5,
            "How a receiver detects a message in a ring: flag (the last byte, correct only if the device writes it "
            "last), seal (a byte of each cache line), imm (immediate data, by the completion queue); auto: flag if the "
