@@ -395,6 +395,7 @@ START_TEST(reads_of_both_sides)
         uint8_t out;
     } of[] = {{16, 16, 16}, {16, 1, 1}, {4, 16, 4}, {255, 128, 16}, {16, 0, 0}};
     static struct miba sides[2];
+    static char memory[8192];
     struct ibv_qp qp = {.qp_num = 7};
     struct ibv_mr mr = {.rkey = 9};
     struct endpoint *e[2] = {calloc(1, sizeof *e[0]), calloc(1, sizeof *e[1])};
@@ -402,7 +403,7 @@ START_TEST(reads_of_both_sides)
 
     for (int i = 0; i < 2; i++) {
         ck_assert_ptr_nonnull(e[i]);
-        *e[i] = (struct endpoint){.m = &sides[i], .mr = &mr, .pairs = 1, .qp = {&qp}};
+        *e[i] = (struct endpoint){.m = &sides[i], .memory = memory, .mr = &mr, .pairs = 1, .qp = {&qp}};
         e[i]->t = (struct traffic){.op = OP_READ, .transport = RC, .mtu = 1024, .buffers = 1};
     }
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
