@@ -4,10 +4,14 @@
 void ib_ring_owes(struct ib_ring_in *r, uint32_t slots)
 {
     struct ib_peer *p = r->peer;
+    uint32_t owed = p->owed_slots + slots;
 
-    p->owed_slots = (uint8_t)(p->owed_slots + slots);
-    if (p->owed_slots >= r->window)
-        ib_owe(p);
+    p->owed_slots = (uint8_t)owed;
+    if (owed < r->window)
+        return;
+    if (ST_UNLIKELY(owed > r->order.n))
+        ib_peer_broken(p, "it has written to slots of its ring of eager RDMA that it had not got back");
+    ib_owe(p);
 }
 
 void ib_ring_settle(struct ib_module *m, struct ib_ring_in *r)
