@@ -37,15 +37,16 @@ static void message_control(struct ib_module *m, struct ib_peer *p, const struct
     }
 }
 
-/* Control messages, and messages that make no sense. */
-static void message_odd(struct ib_module *m, struct ib_peer *p, uint64_t word, const char *data, uint32_t len)
+/* Control messages, which come by high priority only, and messages that make no sense. */
+static void message_odd(struct ib_module *m, const struct ib_qp *q, uint64_t word, const char *data, uint32_t len)
 {
+    struct ib_peer *p = q->peer;
     struct ib_head head, *h = &head;
 
     memcpy(h, &word, sizeof *h);
     if (len < sizeof *h || h->hdr_len > ST_BTL_HDR_MAX || sizeof *h + h->hdr_len > len)
         message_is_bad(m, p, "a message shorter than its header");
-    else if (h->am != IB_CONTROL)
+    else if (h->am != IB_CONTROL || q->priority != IB_HIGH)
         message_is_bad(m, p, "a message of an unknown kind");
     else
         message_control(m, p, h, data + IB_HEAD);
@@ -84,7 +85,7 @@ static __attribute__((noinline)) void message_any(struct ib_module *m, uint32_t 
 
     if ((uint8_t)word >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || rest > len || (kept && !ib_may_be_kept(hdr_len))) {
         q->received++;
-        message_odd(m, q->peer, word, data, len);
+        message_odd(m, q, word, data, len);
         return;
     }
     if (kept)
