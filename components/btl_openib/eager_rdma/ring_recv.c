@@ -334,6 +334,6 @@ void ib_ring_completion(struct ib_module *m, struct ib_peer *p)
     }
     if (++p->owed[IB_HIGH] >= p->q[IB_HIGH].window)
         ib_owe(p);
-    if (!ring_take_any(m, r))
+    if (!ib_ring_is_flagged(r) || !ring_take_any(m, r)) /* what it left there before is of another lap */
         ib_peer_broken(p, "a write to its ring of eager RDMA has left no message there");
 }
