@@ -183,7 +183,7 @@ void ib_burst_look(struct ib_peer *p);  /* ib_burst.at posts have been made */
 
 /* ---- ring_recv.c ---- */
 int ib_rings_poll(struct ib_module *m); /* all of them, quiet or not; messages delivered */
-/* Whether some ring may have a message; those that have are looked at in the next round. */
+/* Whether some ring has a message whose turn has come; those that have are looked at in the next round. */
 bool ib_rings_wait(struct ib_module *m);
 /* The second word of the footer in the next slot of a ring that is polled. */
 static inline uint64_t ib_ring_word(const struct ib_ring_in *r)

@@ -31,11 +31,57 @@ static void ring_plan(struct ib_ring_in *r, uint32_t most)
 /* ---- taking a message ---- */
 
 /* Nothing of it is read any more. */
-static void ring_broken(struct ib_module *m, struct ib_ring_in *r)
+static void ring_broken(struct ib_module *m, struct ib_ring_in *r, const char *why)
 {
     r->peer->q[IB_HIGH].ring = NULL;
     st_hot_broken(&m->eager.hot, r->place);
-    ib_peer_broken(r->peer, "a message in its ring of eager RDMA makes no sense");
+    ib_peer_broken(r->peer, why);
+}
+
+/* Messages that were sent before the one with this word and have not been received. The ring is settled. */
+static inline uint16_t ring_ahead(const struct ib_ring_in *r, uint64_t word)
+{
+    return (uint16_t)((uint32_t)(word >> IB_FOOTER_NUMBER_AT) - r->peer->q[IB_HIGH].received);
+}
+
+/* Most of them: they came by send and receive, and each is in a receive buffer. A number that is behind looks like one
+ * that is further ahead. */
+static inline uint32_t ring_most_ahead(const struct ib_module *m, const struct ib_ring_in *r)
+{
+    const struct ib_queue *queue = &m->q[IB_HIGH];
+    uint32_t n = queue->srq ? queue->posted : r->peer->q[IB_HIGH].receives;
+
+    return n < INT16_MAX ? n : INT16_MAX;
+}
+
+/* Whether the message with this word may be one that the peer has sent. */
+static inline bool ring_makes_sense(const struct ib_ring_in *r, uint64_t word)
+{
+    uint32_t len = (uint16_t)word, hdr_len = (uint8_t)(word >> IB_FOOTER_HDR_AT);
+
+    return (uint8_t)(word >> IB_FOOTER_AM_AT) < ST_AM_COUNT && hdr_len <= ST_BTL_HDR_MAX && hdr_len <= len &&
+           len <= r->most;
+}
+
+/* Whether displaced bytes have to be put back before it is delivered. */
+static inline bool ring_is_sealed(const struct ib_ring_in *r, uint32_t len)
+{
+    return r->detect == IB_DETECT_SEAL && ib_slot_body(len) + IB_FOOTER > IB_LINE;
+}
+
+/* Whether there is something to do about the next slot, which is flagged. A message that waits for one before it, or
+ * for its own lines, is none: a completion wakes the sleeper for the one, and the sleep is too short for the other. */
+static bool ring_is_due(struct ib_module *m, struct ib_ring_in *r)
+{
+    uint64_t word = ib_ring_word(r);
+    uint16_t ahead;
+
+    ib_ring_settle(m, r);
+    ahead = ring_ahead(r, word);
+    if (ahead)
+        return ahead > ring_most_ahead(m, r);
+    return !ring_makes_sense(r, word) || !ring_is_sealed(r, (uint16_t)word) ||
+           ib_seal_whole(r->flag + 1, (uint16_t)word, r->expect);
 }
 
 static __attribute__((noinline)) void ring_returns(const struct ib_ring_in *r, uint64_t owed)
@@ -85,17 +131,19 @@ static __attribute__((noinline)) bool ring_take_any(struct ib_module *m, struct 
 {
     char *end = (char *)(uintptr_t)r->flag + 1;
     uint64_t word = ib_ring_word(r);
-    uint32_t len = (uint16_t)word, hdr_len = (uint8_t)(word >> IB_FOOTER_HDR_AT);
-    uint16_t ahead = (uint16_t)((uint32_t)(word >> IB_FOOTER_NUMBER_AT) - r->peer->q[IB_HIGH].received);
+    uint32_t len = (uint16_t)word;
+    uint16_t ahead = ring_ahead(r, word);
 
-    if ((int16_t)ahead > 0) /* a message that was sent before it has not been received */
-        return false;
-    if (ST_UNLIKELY((uint8_t)(word >> IB_FOOTER_AM_AT) >= ST_AM_COUNT || hdr_len > ST_BTL_HDR_MAX || hdr_len > len ||
-                    len > r->most)) {
-        ring_broken(m, r);
+    if (ahead) { /* a message that was sent before it has not been received */
+        if (ST_UNLIKELY(ahead > ring_most_ahead(m, r)))
+            ring_broken(m, r, "the number of a message in its ring of eager RDMA makes no sense");
         return false;
     }
-    if (r->detect == IB_DETECT_SEAL && ib_slot_body(len) + IB_FOOTER > IB_LINE) {
+    if (ST_UNLIKELY(!ring_makes_sense(r, word))) {
+        ring_broken(m, r, "a message in its ring of eager RDMA makes no sense");
+        return false;
+    }
+    if (ring_is_sealed(r, len)) {
         if (!ib_seal_whole(end, len, r->expect))
             return false;
         atomic_thread_fence(memory_order_acquire); /* the lines' last bytes were read before the rest is */
@@ -204,7 +252,7 @@ bool ib_rings_wait(struct ib_module *m)
     bool some = false;
 
     for (uint32_t i = 0; i < e->n_polled; i++)
-        if (ib_ring_has_some(e->polled[i])) {
+        if (ib_ring_has_some(e->polled[i]) && ring_is_due(m, e->polled[i])) {
             some = true;
             if (i >= e->n_lively)
                 ring_wakes(e, i);

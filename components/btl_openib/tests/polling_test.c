@@ -20,7 +20,7 @@ static void begin(int order, uint32_t lively, uint32_t quiet)
     memset(slot, 0, sizeof slot);
     memset(&m, 0, sizeof m);
     params = (struct ib_params){.eager_rdma_order = order};
-    peer = (struct ib_peer){.ep = {.btl = &m.btl}};
+    peer = (struct ib_peer){.ep = {.btl = &m.btl}, .q[IB_HIGH] = {.receives = 1}};
     m.dev.par = &params;
     m.poll.until = 1u << 30;
     e->rings = aligned_alloc(IB_LINE, (lively + quiet) * sizeof *e->rings);

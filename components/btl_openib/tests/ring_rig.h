@@ -101,8 +101,14 @@ static void open_side(struct side *s, uint32_t begin, uint8_t first)
     ck_assert_int_eq(st_rank_table_set(&m->peers.table, (uint32_t)!me, s->p), STRATA_OK);
     for (int i = 0; i < IB_PRIORITIES; i++) {
         s->cq[i].context = s->qp[i].context = &s->device;
-        m->q[i] = (struct ib_queue){
-            .cq = &s->cq[i], .srq = &s->srq, .spec = &spec, .batch = 100, .priority = (uint8_t)i, .read = true};
+        m->q[i] = (struct ib_queue){.cq = &s->cq[i],
+                                    .srq = &s->srq,
+                                    .spec = &spec,
+                                    .posted = ARRIVALS,
+                                    .target = ARRIVALS,
+                                    .batch = 100,
+                                    .priority = (uint8_t)i,
+                                    .read = true};
         s->p->q[i] = (struct ib_qp){.qp = &s->qp[i],
                                     .peer = s->p,
                                     .priority = (uint8_t)i,
