@@ -34,9 +34,9 @@ traffic() {
     try 0 "${openib[@]}" --mca btl_openib_receive_queues "$1" -n "$2" "$STRATA_BUILD/tests/programs/traffic" "${@:3}"
     echo "$1, $2 ranks: $(cat "$work/out")"
 }
-# Makes $work/differently, which starts a program where rank 1 alone has an environment variable.
-differently() { # VARIABLE VALUE
-    printf '#!/bin/bash\n[ "$PMIX_RANK" != 1 ] || export %s=%s\nexec "$@"\n' "$1" "$2" >"$work/differently"
+# Makes $work/differently, which starts a program where one rank, else 1, has an environment variable.
+differently() { # VARIABLE VALUE [RANK]
+    printf '#!/bin/bash\n[ "$PMIX_RANK" != %s ] || export %s=%s\nexec "$@"\n' "${3-1}" "$1" "$2" >"$work/differently"
     chmod +x "$work/differently"
 }
 # Of a run with --report-transports=json.
