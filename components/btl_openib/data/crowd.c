@@ -41,6 +41,7 @@ __attribute__((noinline)) void ib_crowded(struct ib_qp *q)
 #define LITTLE       2u    /* times coalesce_at: posts for one message more of a peer that takes no turns */
 #define LOOKS_MOST   4096u /* posts between two looks at most */
 #define CONVERSATION 4u    /* times coalesce_at: posts between two looks while the two take turns */
+#define TURNS        8u    /* messages of the two in turn after which they go by the ring again */
 
 /* Messages that have come from the peer, ever. */
 static uint32_t burst_heard(const struct ib_qp *q)
@@ -81,6 +82,7 @@ static uint32_t burst_least(const struct ib_peer *p)
 
 void ib_burst_begin(struct ib_peer *p)
 {
+    p->ring_out->burst.beside = false;
     burst_next(p, burst_least(p));
 }
 
@@ -95,20 +97,51 @@ static bool burst_is_one(const struct ib_peer *p, uint32_t least)
     return heard <= 1 || (uint64_t)(heard - 1) * LITTLE * least <= posts;
 }
 
-/* Looks become rare where the last one was of no use: blocking sends never go together. */
-void ib_burst_look(struct ib_peer *p)
+/* In windows; whether they go on. A message that nothing has come before since the last one is part of a window. */
+static bool burst_goes_on(const struct ib_peer *p)
 {
-    const struct ib_burst *b = &p->ring_out->burst;
-    uint32_t least = burst_least(p), each = least;
-    bool burst = burst_is_one(p, least);
+    const struct ib_qp *q = &p->q[IB_HIGH];
+    struct ib_burst *b = &p->ring_out->burst;
+    uint32_t heard = burst_heard(q);
 
+    b->alone = heard == b->heard || b->joined ? 0 : (uint8_t)(b->alone + 1);
+    b->heard = heard;
+    b->joined = false;
+    b->at = q->posted;
+    return b->alone < TURNS;
+}
+
+/* From here on messages go beside the ring. Slots and numbers stay what they are. */
+static void burst_leaves_ring(struct ib_peer *p)
+{
+    p->ring_out->burst.beside = true;
+    p->ring_out->burst.alone = 0;
+    p->ring_out->burst.at = p->ring_out->plain = p->q[IB_HIGH].posted;
+}
+
+/* Looks become rare where the last one was of no use: blocking sends never go together. Where messages have gone
+ * together, the first ones of a window are not worth a ring: its receiver would look for them in two places. */
+bool ib_burst_look(struct ib_peer *p)
+{
+    struct ib_burst *b = &p->ring_out->burst;
+    uint32_t least = burst_least(p), each = least;
+    bool burst, joined = b->joined;
+
+    if (b->beside) {
+        b->beside = burst_goes_on(p);
+        if (!b->beside)
+            burst_next(p, CONVERSATION * least);
+        return b->beside;
+    }
+    burst = burst_is_one(p, least);
     if (!burst)
         each = CONVERSATION * least;
-    else if (!b->joined)
+    else if (!joined)
         each = 8 * b->each;
     burst_next(p, each < LOOKS_MOST ? each : least > LOOKS_MOST ? least : LOOKS_MOST);
-    if (burst && ib_module_of(p)->dev.par->coalesce_at)
-        (void)crowd_note(&p->q[IB_HIGH]);
+    if (burst && ib_module_of(p)->dev.par->coalesce_at && crowd_note(&p->q[IB_HIGH]) && joined)
+        burst_leaves_ring(p);
+    return b->beside;
 }
 
 /* After a burst without credits the messages were probably handled; later ones are no part of it. */

@@ -60,6 +60,8 @@ struct ib_burst {
     uint32_t heard; /* messages of the peer until the last look */
     uint32_t each;  /* posts between two looks: more while these are of no use */
     bool joined;    /* messages have gone together since the last look */
+    bool beside;    /* windows: all messages go by send and receive, and each is a look */
+    uint8_t alone;  /* beside: messages in a row that were each the first one after one of the peer */
 };
 
 /* A ring at a peer, which was granted to us. */
@@ -179,7 +181,8 @@ void ib_eager_report(struct ib_module *m); /* tells the polling set of arrivals;
 
 /* ---- data/crowd.c ---- */
 void ib_burst_begin(struct ib_peer *p); /* a ring was granted */
-void ib_burst_look(struct ib_peer *p);  /* ib_burst.at posts have been made */
+/* ib_burst.at posts have been made. Whether the next message goes by send and receive. */
+bool ib_burst_look(struct ib_peer *p);
 
 /* ---- ring_recv.c ---- */
 int ib_rings_poll(struct ib_module *m); /* all of them, quiet or not; messages delivered */

@@ -333,8 +333,8 @@ static __attribute__((noinline)) int ring_send_any(struct st_btl_endpoint *ep, e
     bool alike = hdr_len == IB_USUAL_HDR && m->brief.most_line && out->open;
     uint32_t unsignalled = 0;
 
-    if ((int32_t)(out->burst.at - p->q[IB_HIGH].posted) <= 0)
-        ib_burst_look(p);
+    if ((int32_t)(out->burst.at - p->q[IB_HIGH].posted) <= 0 && ib_burst_look(p))
+        return ib_send(ep, am, hdr, hdr_len, data, len);
     if (alike && !ring_is_planned(p, out)) { /* what has become of the posts of before? */
         unsignalled = ring_unsignalled(&p->q[IB_HIGH], out);
         if (ib_qp_room(&p->q[IB_HIGH]) <= IB_CONTROL_SENDS + unsignalled)

@@ -162,17 +162,27 @@ static uint32_t send_window(void)
     return alone;
 }
 
-/* Whatever was sent before, each window is a burst from one of its first messages on. */
-START_TEST(windows_are_told)
+/* Whatever was sent before, each window is a burst from one of its first messages on, and goes beside the ring, as if
+ * there was none. Messages in turn go by the ring again. */
+START_TEST(windows_go_beside_the_ring)
 {
+    struct side *from = &side[0];
+    uint32_t by_ring = 0;
+
     open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
+    from->p->q[IB_HIGH].crowded_at = ib_crowd_from_now(&from->p->q[IB_HIGH]);
+    ib_not_crowded(from->p);
     for (int turn = 0; turn < 10; turn++) {
         converse(50 + any(50));
+        ck_assert_uint_ge(from->m.count.ring_sent - by_ring, 30);
         for (int i = 0; i < 5 * LEARNT; i++) {
             uint32_t alone = send_window();
+            if (i == LEARNT)
+                by_ring = from->m.count.ring_sent;
             if (i >= LEARNT)
                 ck_assert_uint_le(alone, 20);
         }
+        ck_assert_uint_eq(from->m.count.ring_sent, by_ring);
     }
     close_both();
 }
@@ -186,7 +196,7 @@ int main(void)
     tcase_add_loop_test(t, once_and_in_order, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, numbers_begin_anew);
     tcase_add_test(t, bursts_are_told);
-    tcase_add_test(t, windows_are_told);
+    tcase_add_test(t, windows_go_beside_the_ring);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
