@@ -162,7 +162,8 @@ static void asked(struct tw_rank *r)
         CHECK_EQ(len, length);
         CHECK_EQ(pattern_check(data, length, i), -1);
     }
-    CHECK_MSG(out->n_sends >= MANY - 1, "%u of %d messages went by sends", out->n_sends, MANY);
+    /* Few, if any, meet a full socket and join a put. */
+    CHECK_MSG(out->n_sends > MANY - 10, "%u of %d messages went by sends", out->n_sends, MANY);
     CHECK_OK(strata_channel_end(out, STRATA_CHANNEL_FOREVER));
     CHECK_RC(strata_channel_recv(in, data, MOST, NULL, STRATA_CHANNEL_FOREVER), STRATA_CHANNEL_ENDED);
     CHECK_OK(strata_channel_close_send(out));
