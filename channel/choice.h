@@ -27,6 +27,7 @@ enum channel_way {
 /* Of a class. One of zeros begins with a trial of CHANNEL_BY_COPY. */
 struct channel_choice {
     uint64_t fs[2];     /* femtoseconds for a byte, by way; 0: not known yet */
+    uint64_t before;    /* the same of the traffic before this one, by any way; 0: there was none */
     uint64_t ns, bytes; /* of the messages that count */
     uint32_t gone;      /* messages of this trial or term */
     uint8_t way;        /* enum channel_way, of the next message */
@@ -82,19 +83,24 @@ static inline bool channel_other_wins(const struct channel_choice *c)
     return c->way == CHANNEL_BY_COPY ? wins : !wins;
 }
 
-/* The term so far took twice or half the time that the way took before: the traffic is another one, of which neither
- * time says anything. */
+/* The term so far took twice or half the time that the way took before: the traffic is another one. */
 static inline bool channel_has_changed(const struct channel_choice *c)
 {
-    uint64_t now = c->bytes ? c->ns * 1000000 / c->bytes : 0, before = c->fs[c->way];
+    uint64_t now = c->bytes ? c->ns * 1000000 / c->bytes + 1 : 0, before = c->fs[c->way];
 
-    return now > 2 * before || before > 2 * now;
+    return now != 0 && (now > 2 * before || before > 2 * now);
+}
+
+/* In another traffic neither estimate says anything, but how long messages take at all. */
+static inline void channel_restart(struct channel_choice *c)
+{
+    *c = (struct channel_choice){.before = c->ns * 1000000 / c->bytes + 1};
 }
 
 /* A longer time than this, ns, is a pause of whoever sends; or a way that is bad enough as if it had taken so long. */
 static inline uint64_t channel_longest(const struct channel_choice *c, size_t bytes)
 {
-    uint64_t fs = c->fs[c->way] ? c->fs[c->way] : c->fs[!c->way];
+    uint64_t fs = c->fs[c->way] ? c->fs[c->way] : c->fs[!c->way] ? c->fs[!c->way] : c->before;
 
     return fs ? 8 * fs * bytes / 1000000 : 1000000 + bytes;
 }
@@ -108,7 +114,7 @@ static inline void channel_count(struct channel_choice *c, size_t bytes, uint64_
         c->bytes += bytes;
     }
     if (c->term && c->gone % CHANNEL_PIECE == 0 && channel_has_changed(c)) {
-        *c = (struct channel_choice){0};
+        channel_restart(c);
         return;
     }
     if (c->gone < (c->term ? CHANNEL_TERM : CHANNEL_TRIAL))

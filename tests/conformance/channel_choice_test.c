@@ -97,6 +97,21 @@ START_TEST(another_traffic)
 }
 END_TEST
 
+/* Where a message takes milliseconds the first estimate is far too low, since it takes long times for pauses. */
+START_TEST(slow_messages)
+{
+    enum { MIB = 1 << 20, ALL = 20000 };
+    struct channel_choice c = {0};
+    uint32_t direct = 0;
+
+    for (uint32_t i = 0; i < ALL; i++) {
+        direct += c.way == CHANNEL_DIRECT;
+        channel_count(&c, MIB, c.way == CHANNEL_DIRECT ? 4000000 : 9000000);
+    }
+    ck_assert_uint_ge(direct, ALL / 10 * 9);
+}
+END_TEST
+
 /* A few long pauses are no other traffic. */
 START_TEST(pauses_of_a_term)
 {
@@ -213,6 +228,7 @@ int main(void)
     tcase_add_test(tc, an_accident_is_forgotten);
     tcase_add_test(tc, another_traffic);
     tcase_add_test(tc, pauses_of_a_term);
+    tcase_add_test(tc, slow_messages);
     tcase_add_test(tc, pauses);
     tcase_add_test(tc, copies_win_a_draw);
     tcase_add_test(tc, classes);
