@@ -38,7 +38,7 @@ __attribute__((noinline)) void ib_crowded(struct ib_qp *q)
 }
 
 /* ---- messages by a ring of eager RDMA: slots return late, so what the peer sends says whether it keeps up ---- */
-#define LITTLE       2u    /* times coalesce_at: posts for one message more of a peer that takes no turns */
+#define LITTLE       2u    /* times coalesce_at: a burst may have one message more of the peer for so many posts */
 #define LOOKS_MOST   4096u /* posts between two looks at most */
 #define CONVERSATION 4u    /* times coalesce_at: posts between two looks while the two take turns */
 #define TURNS        8u    /* messages of the two in turn after which they go by the ring again */
@@ -86,8 +86,8 @@ void ib_burst_begin(struct ib_peer *p)
     burst_next(p, burst_least(p));
 }
 
-/* Whether the messages since the last look are a burst, however many they are: a look that was long ago has seen the
- * answers to several windows. */
+/* Whether the messages since the last look are a burst, however long ago that was: a late look has heard the answers to
+ * several windows. */
 static bool burst_is_one(const struct ib_peer *p, uint32_t least)
 {
     const struct ib_qp *q = &p->q[IB_HIGH];
@@ -97,7 +97,8 @@ static bool burst_is_one(const struct ib_peer *p, uint32_t least)
     return heard <= 1 || (uint64_t)(heard - 1) * LITTLE * least <= posts;
 }
 
-/* In windows; whether they go on. A message that nothing has come before since the last one is part of a window. */
+/* In windows; whether they go on. A message that nothing has come before since the last one is part of a window. They
+ * end as well where nothing has gone together for long, as blocking sends never do. */
 static bool burst_goes_on(const struct ib_peer *p)
 {
     const struct ib_qp *q = &p->q[IB_HIGH];
@@ -105,10 +106,11 @@ static bool burst_goes_on(const struct ib_peer *p)
     uint32_t heard = burst_heard(q);
 
     b->alone = heard == b->heard || b->joined ? 0 : (uint8_t)(b->alone + 1);
+    b->each = b->joined ? 0 : b->each + 1;
     b->heard = heard;
     b->joined = false;
     b->at = q->posted;
-    return b->alone < TURNS;
+    return b->alone < TURNS && b->each < LOOKS_MOST;
 }
 
 /* From here on messages go beside the ring. Slots and numbers stay what they are. */
@@ -116,11 +118,13 @@ static void burst_leaves_ring(struct ib_peer *p)
 {
     p->ring_out->burst.beside = true;
     p->ring_out->burst.alone = 0;
+    p->ring_out->burst.each = 0;
     p->ring_out->burst.at = p->ring_out->plain = p->q[IB_HIGH].posted;
 }
 
 /* Looks become rare where the last one was of no use: blocking sends never go together. Where messages have gone
- * together, the first ones of a window are not worth a ring: its receiver would look for them in two places. */
+ * together, the first ones of a window are not worth a ring: its receiver would look for them in the ring and in the
+ * CQ. */
 bool ib_burst_look(struct ib_peer *p)
 {
     struct ib_burst *b = &p->ring_out->burst;
@@ -139,8 +143,11 @@ bool ib_burst_look(struct ib_peer *p)
     else if (!joined)
         each = 8 * b->each;
     burst_next(p, each < LOOKS_MOST ? each : least > LOOKS_MOST ? least : LOOKS_MOST);
-    if (burst && ib_module_of(p)->dev.par->coalesce_at && crowd_note(&p->q[IB_HIGH]) && joined)
-        burst_leaves_ring(p);
+    if (burst && ib_module_of(p)->dev.par->coalesce_at) {
+        (void)crowd_note(&p->q[IB_HIGH]);
+        if (joined)
+            burst_leaves_ring(p);
+    }
     return b->beside;
 }
 

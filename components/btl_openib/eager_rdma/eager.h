@@ -58,7 +58,7 @@ _Static_assert(sizeof(struct ib_ring_in) % IB_LINE == 0, "each ring of an array 
 struct ib_burst {
     uint32_t at;    /* ib_qp.posted at the next look */
     uint32_t heard; /* messages of the peer until the last look */
-    uint32_t each;  /* posts between two looks: more while these are of no use */
+    uint32_t each;  /* posts between two looks: more while these are of no use; beside: since messages went together */
     bool joined;    /* messages have gone together since the last look */
     bool beside;    /* windows: all messages go by send and receive, and each is a look */
     uint8_t alone;  /* beside: messages in a row that were each the first one after one of the peer */

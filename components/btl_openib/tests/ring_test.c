@@ -167,7 +167,7 @@ static uint32_t send_window(void)
 START_TEST(windows_go_beside_the_ring)
 {
     struct side *from = &side[0];
-    uint32_t by_ring = 0;
+    uint64_t by_ring = 0;
 
     open_both(0, IB_PARAM_FLAG, IB_POLL_PRIORITISED, 0);
     from->p->q[IB_HIGH].crowded_at = ib_crowd_from_now(&from->p->q[IB_HIGH]);
