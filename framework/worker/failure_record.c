@@ -19,7 +19,9 @@ void st_worker_peer_failed(struct st_worker *head, int rank, int rc, const char 
     f->rc = rc == STRATA_OK ? STRATA_ERR_PEER : rc;
     snprintf(f->reason, sizeof(f->reason), "%s", reason ? reason : "");
     pthread_mutex_lock(&w->alarm_mutex);
-    bool repeated = w->failures && w->failures->rank == rank;
+    bool repeated = false;
+    for (const struct worker_failure *known = w->failures; known && !repeated; known = known->next)
+        repeated = known->rank == rank;
     if (!repeated) {
         f->next = w->failures;
         w->failures = f;
