@@ -80,8 +80,12 @@ collectives() {
 [ "${ONLY-}" != collectives ] || { collectives && summary; }
 
 # ---- errors of strata-miba: the tool ends within five seconds, with this status
-miba() { LD_PRELOAD=$softhca SOFTHCA_FABRIC=miba-$$ exec "$STRATA_BUILD/strata-miba" "$@"; }
+miba() { LD_PRELOAD=$softhca SOFTHCA_FABRIC=miba-$$ exec ${limit:+timeout -k 5 "$limit"} "$STRATA_BUILD/strata-miba" "$@"; }
 # The other side is sent a signal after a first result.
+# Of what has just ended: with another status than the wanted one the promise is broken.
+figure() { # STATUS WANTED BEGIN
+    if [ "$1" = "$2" ]; then ms "$3" "$(now)"; else echo 999999; fi >>"$work/figures"
+}
 miba_fault() { # PROMISE SIGNAL ARGS...
     local what=$1 signal=$2 pid begin
     shift 2
@@ -89,11 +93,11 @@ miba_fault() { # PROMISE SIGNAL ARGS...
         : >"$work/out"
         miba "$@" --samples 1001 --time 1000 --json >"$work/out" 2>"$work/err" &
         pid=$!
-        wait_until file_has "$work/out" '"status": ?"ok"' || { kill -9 $pid && continue; }
+        wait_until file_has "$work/out" '"status": ?"ok"' || { kill -9 $pid; wait $pid; echo 999999 >>"$work/figures"; continue; }
         begin=$(now)
         kill -"$signal" "$(cat "/proc/$pid/task/$pid/children")"
         wait $pid
-        [ $? = 1 ] && ms "$begin" "$(now)" >>"$work/figures"
+        figure $? 1 "$begin"
     done
     row worst "$what" 5000 ms
 }
@@ -102,8 +106,8 @@ miba_error() { # PROMISE STATUS ARGS...
     shift 2
     for _ in $(seq "$(((rounds + 1) / 2))"); do
         begin=$(now)
-        (miba "$@") >/dev/null 2>"$work/err"
-        [ $? = "$wanted" ] && ms "$begin" "$(now)" >>"$work/figures"
+        (limit=60 && miba "$@") >/dev/null 2>"$work/err"
+        figure $? "$wanted" "$begin"
     done
     row worst "$what" 5000 ms
 }
@@ -115,11 +119,11 @@ miba_server() { # PROMISE STATUS SIGNAL SERVER-ARGS -- CLIENT-ARGS
     for _ in $(seq "$(((rounds + 1) / 2))"); do
         miba --server --tcp-port 0 ${server[@]+"${server[@]}"} 2>"$work/server" &
         pid=$!
-        wait_until file_has "$work/server" 'at port' || { kill -9 $pid && continue; }
+        wait_until file_has "$work/server" 'at port' || { kill -9 $pid; wait $pid; echo 999999 >>"$work/figures"; continue; }
         [ -z "$signal" ] || kill -"$signal" $pid
         begin=$(now)
-        (miba "${@:2}" --connect localhost --tcp-port "$(sed -n 's/.*at port //p' "$work/server")") >/dev/null 2>"$work/err"
-        [ $? = "$wanted" ] && ms "$begin" "$(now)" >>"$work/figures"
+        (limit=60 && miba "${@:2}" --connect localhost --tcp-port "$(sed -n 's/.*at port //p' "$work/server")") >/dev/null 2>"$work/err"
+        figure $? "$wanted" "$begin"
         kill -9 $pid 2>/dev/null
         wait $pid 2>/dev/null
     done
