@@ -325,7 +325,7 @@ static void run(int argc, char **argv, const char *mode)
         turns(argv[2]);
     } else if (!strcmp(mode, "later")) {
         later(argv[2]);
-    } else if (!strcmp(mode, "long")) {
+    } else if (!strcmp(mode, "long") && argc > 2) {
         exchange_until(argv[2]);
     } else if (!strcmp(mode, "hold")) {
         exchange(1);

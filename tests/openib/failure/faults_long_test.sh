@@ -151,7 +151,7 @@ port_down() { # WANTED-STATUS PARAMETERS...: the port comes back after a moment 
     in_background timeout -k 2 $limit "${openib[@]}" -n 2 "${@:2}" "$hostile" long "$work/enough"
     until grep -q 'running' "$work/err" || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
     rank=$(pgrep -f "^[^ ]*hostile long $work/enough" | head -1)
-    softhca-stat --fault "$rank" 'port soft0 1 down' >"$work/stat" 2>&1 || complain "no rank with a port: $(cat "$work/stat")"
+    softhca-stat --fault "$rank" 'port soft0 1 down' >"$work/stat" 2>&1 || { complain "no rank with a port: $(cat "$work/stat")"; touch "$work/enough"; }
     if [ "$1" = 0 ]; then
         sleep 0.2
         softhca-stat --fault "$rank" 'port soft0 1 up' >"$work/stat" 2>&1 || complain "no rank with a port: $(cat "$work/stat")"

@@ -34,7 +34,7 @@ pulled() { # [SECONDS]
     env ${1:+STRATA_MCA_btl_openib_timeout=18} "${openib[@]}" -n 2 "$work/own" "$programs/hostile" long "$work/enough" &
     runs
     cable 100
-    if [ -n "${1-}" ]; then sleep "$1" && cable 0 && touch "$work/enough"; fi
+    if [ -n "${1-}" ]; then sleep "$1" && cable 0; touch "$work/enough"; fi
     wait $!
 }
 # The interface below one of the devices is taken down, for longer than the device tries, and up again: events of the device say
