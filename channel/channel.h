@@ -91,7 +91,7 @@ struct channel_peer {
     struct channel_table offers;                 /* struct channel_offer, by ring; the peer's */
     struct channel_table in;                     /* strata_channel_receiver_t, by ring; ours */
     struct channel_trial trials[CHANNEL_TRIALS]; /* of all senders to it whose rings are filled by puts */
-    bool heard;                                  /* a slot has come from it since the last message went to it */
+    bool heard; /* a message has come from it since one went to it by a put or a send */
 };
 
 struct strata_channel_sender {

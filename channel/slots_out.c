@@ -181,7 +181,7 @@ int channel_slots_pack(strata_channel_sender_t *c)
 }
 
 /* Where puts have a connection of their own, a message that follows one of the peer goes by a send, without a trial:
- * the peer's next one then acknowledges it. */
+ * the peer's next one may then acknowledge it. */
 static inline bool slots_answers(strata_channel_sender_t *c)
 {
     return c->with->heard && (slots_path(c)->caps & ST_BTL_PUT_APART);

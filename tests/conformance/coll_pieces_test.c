@@ -77,8 +77,8 @@ static void bcasts(struct tw_rank *r)
     free(block);
 }
 
-/* A block whose pieces have all come before its leader looks is passed on as a whole. Where all came so, as they may on a
- * busy machine, they are sent again. */
+/* A block whose pieces have all come before its leader looks is passed on as a whole. Where all came so, as they may on
+ * a busy machine, they are sent again. */
 START_TEST(every_root_and_length)
 {
     struct sums sums = {0, 0, 0};

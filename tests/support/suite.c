@@ -85,8 +85,8 @@ size_t suite_announced(strata_t *s, int rank)
     st_worker_lock(s->worker);
     CHECK_OK(st_worker_peer(s->worker, rank, &peer));
     CHECK(peer->bml);
-    for (uint8_t i = 0; i < peer->bml->n_paths; i++) {
-        struct st_btl_endpoint *ep = st_peer_path(peer, i);
+    for (uint16_t i = 0; i < peer->bml->n_paths; i++) {
+        struct st_btl_endpoint *ep = st_peer_path(peer, (uint8_t)i);
         struct st_btl_facts facts = st_btl_facts_of(ep);
         struct st_thresholds t;
         st_thresholds_derive(ep->btl, &facts, &t);

@@ -88,8 +88,8 @@ enum {
     /* reg costs a few instructions whatever the length, so that a whole message is registered before it is announced:
      * with ST_BTL_NEEDS_REG */
     ST_BTL_REG_CHEAP = 1u << 13,
-    /* puts go by a connection beside that of messages: data that fits a message is sent faster than put, as the answer
-     * to it comes back by the same connection. With ST_BTL_PUT */
+    /* puts go by a connection beside that of messages: in questions and answers data that fits a message is sent faster
+     * than put, as the answer comes back by the same connection. With ST_BTL_PUT */
     ST_BTL_PUT_APART = 1u << 14
 };
 /* Largest st_btl.max_overtaking: clients number messages by 16 bits, and one may be a batch of 32. */
