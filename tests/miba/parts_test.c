@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #if __has_include(<infiniband/verbs.h>)
 
@@ -15,6 +13,7 @@
 /* NOLINTBEGIN(bugprone-suspicious-include) */
 #include "tools/strata-miba/case.c"
 #include "tools/strata-miba/endpoint_connect.c"
+#include "tools/shared/spare_memory.c"
 #include "tools/strata-miba/machine.c"
 #include "tools/strata-miba/names.c"
 #include "tools/strata-miba/settings.c"
@@ -420,54 +419,6 @@ START_TEST(reads_of_both_sides)
 }
 END_TEST
 
-static char folder[] = "/tmp/strata-miba-parts.XXXXXX";
-
-static void put(const char *name, const char *text)
-{
-    char path[256];
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    for (char *slash = strchr(path + sizeof folder, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(path, 0700);
-        *slash = '/';
-    }
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_int_ge(fputs(text, f), 0);
-    ck_assert_int_eq(fclose(f), 0);
-}
-
-/* The least of what the machine and the process's control groups have, of both versions. */
-START_TEST(memory_of_groups)
-{
-    char command[64];
-
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert(machine_spare(folder) == UINT64_MAX);
-    put("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
-    ck_assert_uint_eq(machine_spare(folder), 8000 * 1024);
-    put("proc/self/cgroup", "4:cpu:/x\n1:memory:/a\n0::/b/c\n");
-    ck_assert_uint_eq(machine_spare(folder), 8000 * 1024);
-    put("sys/fs/cgroup/b/c/memory.max", "max\n");
-    put("sys/fs/cgroup/b/c/memory.current", "1000\n");
-    put("sys/fs/cgroup/b/memory.max", "5000000\n");
-    put("sys/fs/cgroup/b/memory.current", "3000000\n");
-    put("sys/fs/cgroup/b/memory.stat", "anon 1\ninactive_file 500000\n");
-    ck_assert_uint_eq(machine_spare(folder), 2500000);
-    put("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "4000000\n");
-    put("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "2000000\n");
-    ck_assert_uint_eq(machine_spare(folder), 2000000);
-    /* A container's own group is its root, whatever its name is outside. */
-    put("proc/self/cgroup", "1:memory:/elsewhere\n");
-    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "100\n");
-    put("sys/fs/cgroup/memory/memory.usage_in_bytes", "200\n");
-    ck_assert_uint_eq(machine_spare(folder), 0);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-END_TEST
-
 static cpu_set_t processors_of(const char *list)
 {
     cpu_set_t set;
@@ -531,7 +482,6 @@ static Suite *suite(void)
     tcase_add_test(c, buffers_have_pages_of_their_own);
     tcase_add_test(c, each_swap_is_one);
     tcase_add_test(c, reads_of_both_sides);
-    tcase_add_test(c, memory_of_groups);
     tcase_add_test(c, processors_of_sides);
     tcase_add_test(c, processors_of_loaders);
     suite_add_tcase(s, c);

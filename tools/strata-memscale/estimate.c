@@ -1,6 +1,7 @@
 /* What a job will need: refused beforehand where the machine does not hold it. */
 #define _GNU_SOURCE 1
 #include "memscale.h"
+#include "tools/shared/spare_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,11 @@ double estimate_bytes(const json_t *all, const struct config *c, enum pattern pa
     if (x[1] == 0)
         return guess(c, pattern, n) * n;
     return line_at(x, each, n) * n + shared_at(pattern, x, shared, n);
+}
+
+double estimate_room(void)
+{
+    return 0.9 * (double)spare_memory("");
 }
 
 int estimate_most(const json_t *all, const struct config *c, enum pattern pattern)

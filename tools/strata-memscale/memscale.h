@@ -121,7 +121,7 @@ bool results_add(json_t *all, const char *folder, json_t *one); /* false: said w
 /* estimate.c: bytes that the job will need, from smaller ones that were measured or from what the transport is known
  * to need. `all` may be NULL. */
 double estimate_bytes(const json_t *all, const struct config *c, enum pattern pattern, int n);
-/* room.c: bytes of the available memory that a job may take. */
+/* estimate.c: bytes of the available memory that a job may take. */
 double estimate_room(void);
 /* estimate.c: the most ranks that the machine holds, as far as can be told. */
 int estimate_most(const json_t *all, const struct config *c, enum pattern pattern);

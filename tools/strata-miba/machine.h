@@ -7,9 +7,6 @@
 #include <stdint.h>
 #include "status.h"
 
-/* Bytes that the machine, and each control group of this process, have to spare; UINT64_MAX: nobody says. `root`: "",
- * or where a test has its own /proc and /sys. */
-uint64_t machine_spare(const char *root);
 /* MIBA_SKIPPED, with the reason, when so many bytes are more than three quarters of the memory that is available. */
 enum miba_status machine_spares(uint64_t bytes, struct miba_why *why);
 
