@@ -92,44 +92,35 @@ exec 9>&-
 # The peer goes in the middle of a case: what was measured is kept, and the JSON is whole. A case takes a second.
 several=("${few[@]}" --values "1,8,16,32,64,128" --samples 1001 --time 1000)
 has_result() { grep -q '"status": *"ok"' "$work/out"; }
-server
-soft_behind 60 "$tool" latency "${several[@]}" --connect localhost --tcp-port "$port" --json >"$work/out" 2>"$work/err"
-client=$!
-check "a first result" wait_until has_result
-kill -9 "$(cat "/proc/${pids[0]}/task/${pids[0]}/children")" 2>/dev/null
-wait "${pids[0]}" 2>/dev/null
-pids=("$client")
-status=0
-wait "$client" || status=$?
-pids=()
-check "the client ends with 1, not $status" test "$status" = 1
-err_has 'the peer is lost'
+peer_goes() { # WHAT TEST ARGS...: killed after a first result of the client
+    local what=$1 client status=0
+    server
+    soft_behind 60 "$tool" "${@:2}" --connect localhost --tcp-port "$port" --json >"$work/out" 2>"$work/err"
+    client=$!
+    check "a first result" wait_until has_result
+    kill -9 "$(cat "/proc/${pids[0]}/task/${pids[0]}/children")" 2>/dev/null
+    wait "${pids[0]}" 2>/dev/null
+    pids=("$client")
+    wait "$client" || status=$?
+    pids=()
+    check "$what ends with 1, not $status" test "$status" = 1
+    err_has 'the peer is lost'
+}
+peer_goes "the client" latency "${several[@]}"
 lines 'd[0]["tool"] == "strata-miba" and d[-1]["status"] == 1 and "the peer is lost" in d[-1]["error"]'
 lines 'r[0]["status"] == "ok" and len(r) < 6'
 
 # It goes while the client sleeps until it sends.
-server
-soft_behind 60 "$tool" events "${few[@]}" --size 8 --samples 1001 --time 1000 --connect localhost --tcp-port "$port" --json \
-    >"$work/out" 2>"$work/err"
-client=$!
-check "a first result" wait_until has_result
-kill -9 "$(cat "/proc/${pids[0]}/task/${pids[0]}/children")" 2>/dev/null
-wait "${pids[0]}" 2>/dev/null
-pids=("$client")
-status=0
-wait "$client" || status=$?
-pids=()
-check "the client that sleeps ends with 1, not $status" test "$status" = 1
-err_has 'the peer is lost'
+peer_goes "the client that sleeps" events "${few[@]}" --size 8 --samples 1001 --time 1000
 lines 'r[0]["status"] == "ok" and d[-1]["status"] == 1'
 
 # It goes, or does nothing, while the client's tests do not need it.
-# A side has five seconds, which a busy machine does not take from it before it is stopped.
+# A side has five seconds, which a busy machine does not take from it before it is stopped; the cases take twenty.
 for how in KILL STOP; do
     server
     limit=60
     [ "$how" = KILL ] || limit=5
-    soft_behind 60 "$tool" qp "${quick[@]}" --values 1,2,4,8,16,32,64,128,256,512 --samples 1001 --time 1000 --timeout "$limit" \
+    soft_behind 60 "$tool" qp "${quick[@]}" --values 1,2,4,8,16,32,64,128,256,512 --samples 1001 --time 6000 --timeout "$limit" \
         --connect localhost --tcp-port "$port" --json >"$work/out" 2>"$work/err"
     client=$!
     check "a first result" wait_until has_result
