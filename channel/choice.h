@@ -64,10 +64,16 @@ static inline uint64_t channel_copy_ns(const struct channel_choice *c, size_t le
     return c->fs[CHANNEL_BY_COPY] * length / 1000000;
 }
 
+/* Femtoseconds for a byte of this trial or term so far; 0: nothing counts yet. */
+static inline uint64_t channel_pace(const struct channel_choice *c)
+{
+    return c->bytes ? c->ns * 1000000 / c->bytes + 1 : 0;
+}
+
 /* A way may have been slow by accident for once, hardly fast: an estimate grows by a quarter at most. */
 static inline void channel_learn(struct channel_choice *c)
 {
-    uint64_t now = c->bytes ? c->ns * 1000000 / c->bytes + 1 : 0, *fs = &c->fs[c->way];
+    uint64_t now = channel_pace(c), *fs = &c->fs[c->way];
 
     if (now != 0)
         *fs = *fs == 0 || now < *fs + *fs / 4 ? now : *fs + *fs / 4;
@@ -86,15 +92,9 @@ static inline bool channel_other_wins(const struct channel_choice *c)
 /* The term so far took twice or half the time that the way took before: the traffic is another one. */
 static inline bool channel_has_changed(const struct channel_choice *c)
 {
-    uint64_t now = c->bytes ? c->ns * 1000000 / c->bytes + 1 : 0, before = c->fs[c->way];
+    uint64_t now = channel_pace(c), before = c->fs[c->way];
 
     return now != 0 && (now > 2 * before || before > 2 * now);
-}
-
-/* In another traffic neither estimate says anything, but how long messages take at all. */
-static inline void channel_restart(struct channel_choice *c)
-{
-    *c = (struct channel_choice){.before = c->ns * 1000000 / c->bytes + 1};
 }
 
 /* A longer time than this, ns, is a pause of whoever sends; or a way that is bad enough as if it had taken so long. */
@@ -114,7 +114,8 @@ static inline void channel_count(struct channel_choice *c, size_t bytes, uint64_
         c->bytes += bytes;
     }
     if (c->term && c->gone % CHANNEL_PIECE == 0 && channel_has_changed(c)) {
-        channel_restart(c);
+        /* Neither estimate says anything of it, but how long messages take at all. */
+        *c = (struct channel_choice){.before = channel_pace(c)};
         return;
     }
     if (c->gone < (c->term ? CHANNEL_TERM : CHANNEL_TRIAL))
