@@ -63,6 +63,12 @@ size_t suite_sizes(strata_t *s, size_t limit, size_t *out, size_t max)
     return m;
 }
 
+/* A size that is announced where streams have at most `limit` bytes. */
+static size_t suite_above(size_t limit)
+{
+    return limit < 65536 ? 131072 : 2 * limit;
+}
+
 size_t suite_long(strata_t *s)
 {
     size_t l = 0;
@@ -74,7 +80,7 @@ size_t suite_long(strata_t *s)
         if (v < (64u << 20) && v > l)
             l = v;
     }
-    return l < 65536 ? 131072 : 2 * l;
+    return suite_above(l);
 }
 
 size_t suite_announced(strata_t *s, int rank)
@@ -94,7 +100,7 @@ size_t suite_announced(strata_t *s, int rank)
             most = t.stream_limit;
     }
     st_worker_unlock(s->worker);
-    return most < 65536 ? 131072 : 2 * most;
+    return suite_above(most);
 }
 
 size_t suite_short(strata_t *s)
