@@ -81,11 +81,11 @@ collectives() {
 
 # ---- errors of strata-miba: the tool ends within five seconds, with this status
 miba() { LD_PRELOAD=$softhca SOFTHCA_FABRIC=miba-$$ exec ${limit:+timeout -k 5 "$limit"} "$STRATA_BUILD/strata-miba" "$@"; }
-# The other side is sent a signal after a first result.
 # Of what has just ended: with another status than the wanted one the promise is broken.
 figure() { # STATUS WANTED BEGIN
     if [ "$1" = "$2" ]; then ms "$3" "$(now)"; else echo 999999; fi >>"$work/figures"
 }
+# The other side is sent a signal after a first result.
 miba_fault() { # PROMISE SIGNAL ARGS...
     local what=$1 signal=$2 pid begin
     shift 2

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What the handler knows. Where the launcher has not answered that it is registered, or is no more, it may still come:
+/* The handler's argument. Where the launcher has not answered that it is registered, or is no more, it may still come:
  * then this stays, without a context. */
 struct rte_pmix_watch {
     pthread_mutex_t lock;

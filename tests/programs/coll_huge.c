@@ -83,7 +83,7 @@ static struct blocks blocks_map(int n, size_t block, size_t stride)
     return b;
 }
 
-/* What this rank gives. */
+/* The input of this rank. */
 static void blocks_fill(const struct blocks *b)
 {
     size_t from, to;

@@ -80,8 +80,8 @@ const struct miba_test test_load = {
 const struct miba_test test_incast = {
     .name = "incast",
     .paper = "beyond the paper",
-    .isolates = "So many threads of the other side send to one receiver, each by a connection of its own: the time of "
-                "a message at the receiver.",
+    .isolates = "The time of a message at a receiver to which threads of the other side send, each by a connection of "
+                "its own.",
     .x_name = "senders",
     VALUES(senders),
     SIZES(short_sizes),

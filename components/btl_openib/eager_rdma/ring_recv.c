@@ -44,8 +44,8 @@ static inline uint16_t ring_ahead(const struct ib_ring_in *r, uint64_t word)
     return (uint16_t)((uint32_t)(word >> IB_FOOTER_NUMBER_AT) - r->peer->q[IB_HIGH].received);
 }
 
-/* Most of them: they came by send and receive, and each is in a receive buffer. A number that is behind looks like one
- * that is further ahead. */
+/* The most that ring_ahead may be: such messages came by send and receive, and each is in a receive buffer. A number
+ * that is behind looks like one that is further ahead. */
 static inline uint32_t ring_most_ahead(const struct ib_module *m, const struct ib_ring_in *r)
 {
     const struct ib_queue *queue = &m->q[IB_HIGH];

@@ -227,7 +227,7 @@ static void say_farewell(uint32_t word)
     ck_assert_int_eq(ib_send_control_with(side[0].p, IB_CONTROL_FAREWELL, &g, sizeof g), STRATA_OK);
 }
 
-/* What is written after it is nobody's, and not there for whoever is granted the ring next. */
+/* A message that is written after the farewell is dropped, and is gone when the ring is granted again. */
 START_TEST(nothing_comes_after_a_farewell)
 {
     uint32_t got = ONE_LINE;

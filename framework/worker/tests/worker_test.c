@@ -141,7 +141,7 @@ START_TEST(failures_reach_every_client_once)
 }
 END_TEST
 
-/* As many reports as `attention` cannot count: those of messages that waited for the peer. */
+/* Messages that waited for a peer report its failure: more of them than `attention` can count. */
 START_TEST(a_failure_may_be_reported_any_number_of_times)
 {
     for (uint32_t i = 0; i < UINT32_MAX / ST_ATTEND_FAILURE + 1; i++)

@@ -62,7 +62,7 @@ static void forge_footer(const struct ibv_send_wr *wr)
     fprintf(stderr, "forged %s\n", forge);
 }
 
-/* What a control message about rings says; NULL: the message is another one. */
+/* The body of a control message about rings; NULL: the message is another one. */
 static char *control_of(const struct ibv_send_wr *wr, enum ib_control kind, struct ib_ring_grant *g)
 {
     char *at = wr->num_sge ? (char *)(uintptr_t)wr->sg_list[0].addr : NULL;
