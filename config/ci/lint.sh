@@ -23,11 +23,13 @@ tree() { # glob...
     fi | sort -u
 }
 
-# Include folders as the build gives them: the file's own component, and tests/ for tests.
+# Warnings and include folders as the build gives them: the file's own component, and tests/ for tests.
+WARNINGS=$(sed -n 's/^WARNING_FLAGS="\(-Wall .*\)"$/\1/p' configure.ac)
+export WARNINGS
 flags() { # file
     local dir=${1%/*}
     case $dir in components/*/tests | components/mpool/* | components/rcache/*) ;; components/*/*) dir=${dir%/*} ;; esac
-    echo "-std=gnu11 -D_GNU_SOURCE -DHAVE_CONFIG_H -Iinclude -I. -Ibuild -I$dir"
+    echo "-std=gnu11 -D_GNU_SOURCE -DHAVE_CONFIG_H -Iinclude -I. -Ibuild -I$dir $WARNINGS"
     case $dir in
     embed/*)
         local i
