@@ -83,6 +83,19 @@ build_plugins() {
         count "test programs, plugins" make -C "$BUILD" -k -j"$JOBS" check TESTS= && plugins_built=yes
 }
 
+# Test programs with the components linked into the library, under the address and undefined sanitizers, with their lines counted: one
+# build and one run for two stages of the short form. The mark is in $STATE, so that --resume knows it.
+INSTRUMENTED=$BUILD/ci/instrumented
+test_instrumented() {
+    local name="static components, address and undefined sanitizers"
+    [ ! -e "$STATE/.instrumented" ] || return 0
+    if count "build, $name" env BUILD_TARGET=programs bash config/ci/build.sh "$INSTRUMENTED" --enable-static-components --enable-coverage \
+        --enable-sanitizers=address,undefined CFLAGS="-g1 -O1"; then
+        harness "$name" "$INSTRUMENTED" "$TEST_JOBS" check-programs
+        : >"$STATE/.instrumented"
+    fi
+}
+
 # Prints what the stages brought: a line each, skips, failures, the longest tests; last the line with the sums.
 summary() { # STAGE...
     local s all_passed=0 all_failed=0 all_took=0 all_skips=() all_failures=() all_durations=()

@@ -1,9 +1,13 @@
 # shellcheck shell=bash
-# Components linked into the library, with the quick tests, and the lines that they execute. The short form leaves out tests for which
-# it makes no difference: those of softhca, of several machines and of tools.
-target=check-components
-if [ "$STRATA_TEST_FORM" = full ]; then target=check; fi
-if count "build, static components" bash config/ci/build.sh "$BUILD/ci/static" --enable-static-components --enable-coverage CFLAGS=-O1; then
-    harness "static components" "$BUILD/ci/static" "$TEST_JOBS" "$target"
-    count "line coverage" bash config/ci/coverage.sh "$BUILD/ci/static" 85
+# Components linked into the library, and the lines that the tests execute. The short form takes the test programs that the sanitizers
+# stage has run, or runs them; the full form has a build without sanitizers, and all quick tests.
+if [ "$STRATA_TEST_FORM" = full ]; then
+    folder=$BUILD/ci/static
+    if count "build, static components" bash config/ci/build.sh "$folder" --enable-static-components --enable-coverage CFLAGS=-O1; then
+        harness "static components" "$folder" "$TEST_JOBS" check
+    fi
+else
+    folder=$INSTRUMENTED
+    test_instrumented
 fi
+count "line coverage" bash config/ci/coverage.sh "$folder" 85
