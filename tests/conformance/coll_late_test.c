@@ -330,7 +330,7 @@ static void long_blocks_are_read_in_parts(void)
     for (int call = 0; call < 3; call++) {
         int done[2] = {0}, rounds = 0;
         for (size_t i = 0; i < BYTES; i++)
-            block[0][i] = (char)(call + 1 + i % 251);
+            block[0][i] = (char)((size_t)call + 1 + i % 251);
         for (int r = 0; r < 2; r++) {
             strata_coll_t c = STRATA_COLL_INIT(STRATA_BCAST);
             c.recv = block[r];

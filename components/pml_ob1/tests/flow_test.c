@@ -170,8 +170,8 @@ static void windows_one_way(struct tw_rank *r)
 static const char *const settings[] = {
     "btl=self,sm pml_ob1_alone_min=1000 pml_ob1_stream_limit=100000",
     "btl=shuffle,self pml_ob1_alone_min=1000 pml_ob1_stream_limit=100000",
-    "btl=shuffle,self pml_ob1_alone_min=1000 pml_ob1_stream_limit=100000 btl_shuffle_needs_reg=1 btl_shuffle_rails=3 "
-    "pml_ob1_stripe_min=1000",
+    ("btl=shuffle,self pml_ob1_alone_min=1000 pml_ob1_stream_limit=100000 btl_shuffle_needs_reg=1 btl_shuffle_rails=3 "
+     "pml_ob1_stripe_min=1000"),
 };
 enum { N_SETTINGS = sizeof(settings) / sizeof(*settings) };
 

@@ -201,7 +201,7 @@ START_TEST(flatten)
     ck_assert_uint_eq(st_btl_bounce_bytes(&b), 0);
     for (size_t at = 0; at < 3; at++) {
         ck_assert_int_eq(st_btl_flatten(&b, &(struct st_payload){&list, at, 4}, &data), STRATA_OK);
-        ck_assert_mem_eq(data, "abcdefg" + at, 4);
+        ck_assert_mem_eq(data, &"abcdefg"[at], 4);
         ck_assert_ptr_eq(data, b.bounce);
     }
     ck_assert_uint_gt(st_btl_bounce_bytes(&b), 0);

@@ -166,7 +166,7 @@ static void *wake(void *arg)
 /* With a word, a descriptor, nothing to wait for: each ended by each that can. */
 START_TEST(each_way_ends_it)
 {
-    const enum by by = _i % 3;
+    const enum by by = (enum by)(_i % 3);
     const int has = _i / 3;
     struct waker waker = {.sleeper = gettid(), .by = by};
     pthread_t t;
