@@ -29,7 +29,7 @@ export WARNINGS
 flags() { # file
     local dir=${1%/*}
     case $dir in components/*/tests | components/mpool/* | components/rcache/*) ;; components/*/*) dir=${dir%/*} ;; esac
-    echo "-std=gnu11 -D_GNU_SOURCE -DHAVE_CONFIG_H -Iinclude -I. -Ibuild -I$dir $WARNINGS"
+    echo "-std=gnu11 -DHAVE_CONFIG_H -Iinclude -I. -Ibuild -I$dir $WARNINGS"
     case $dir in
     embed/*)
         local i
