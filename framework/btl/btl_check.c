@@ -1,5 +1,5 @@
 /* Does a module keep the contract of <strata/sdk/btl.h>? Asked once, when it is opened. */
-#include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/btl_hints.h>
 #include "framework/btl/btl_select.h"
 
 const char *st_btl_check(const struct st_btl *btl)
@@ -33,6 +33,8 @@ const char *st_btl_check(const struct st_btl *btl)
         return "it keeps no order, so max_overtaking must say how far it strays: 1 to 1023 messages";
     if (!o->arm != !o->disarm)
         return "arm and disarm come together";
+    if (btl->hints && !btl->hints->keep != !btl->hints->release)
+        return "keep and release come together";
     if (btl->max_send == 0)
         return "max_send is 0";
     if (btl->eager_limit > btl->max_send)

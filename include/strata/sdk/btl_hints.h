@@ -3,11 +3,22 @@
 #define STRATA_SDK_BTL_HINTS_H
 
 #include <strata/sdk/btl_rdma.h>
+#include <strata/sdk/list.h>
 #include <strata/sdk/payload.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A message that a client keeps where it arrived: in the client's memory from keep to release, or to leave. */
+struct st_btl_kept {
+    /* Set by the client. The transport needs the memory back: the client copies the bytes before it returns, and the
+     * message is released by that. Called from any op but keep and release; calls no op of any module. */
+    void (*leave)(struct st_btl_kept *kept);
+    struct st_node node; /* this and the following: the module's own */
+    void *owner;
+    uint32_t at, n;
+};
 
 /* Each op may be NULL; after open, the base puts an empty table in place of a missing one. */
 struct st_btl_hints {
@@ -27,6 +38,14 @@ struct st_btl_hints {
      * does not refer to that channel. NULL: callers use send_payload. */
     int (*send_bulk)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                      const struct st_payload *payload);
+
+    /* Called within deliver, at most once for a fragment: keeps `len` bytes at `data`, a part of the fragment's data,
+     * until release or kept->leave. The header is not kept. The peer may be able to write these bytes at any time.
+     * false: not this one; the client copies it. NULL: never. */
+    bool (*keep)(struct st_btl *btl, const void *data, uint32_t len, struct st_btl_kept *kept);
+    /* Ends what keep began, in any order. A client releases all that it has kept before it leaves the worker's context.
+     * NULL without keep. */
+    void (*release)(struct st_btl *btl, struct st_btl_kept *kept);
 };
 
 #ifdef __cplusplus
