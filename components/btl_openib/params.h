@@ -82,11 +82,11 @@ extern const struct st_param ib_param_rows[IB_N_PARAMS];
 struct ib_counts {
     uint64_t buffered, low, zcopy, listed, imm_heads, rdma, notices, again, credits, grown, registered, requests,
         replies, repeats, duplicates, refused, connected, torn_down, forced, moved, probes, ring_sent, ring_around,
-        rings, rings_revoked, connected_now;
+        rings, rings_revoked, ring_kept, ring_copied, connected_now;
     uint64_t asked, connect_ns, slowest_ns;
 };
 
-#define IB_N_COUNTERS 26
+#define IB_N_COUNTERS 28
 _Static_assert(offsetof(struct ib_counts, asked) == IB_N_COUNTERS * sizeof(uint64_t), "a member for each counter");
 extern const struct st_counter ib_counters[IB_N_COUNTERS];
 

@@ -64,10 +64,10 @@ void ib_count(const struct st_counting *counting, uint64_t *value)
 static const char *report_counts(const struct ib_module *m, char *out, size_t size)
 {
     static const char *const name[IB_N_COUNTERS] = {
-        "buffered",   "sent_low",          "zcopy",       "listed",        "imm_heads", "rdma",    "put_notify",
-        "again",      "credit_messages",   "grown",       "registered",    "requests",  "replies", "repeats",
-        "duplicates", "refused",           "connections", "torn_down",     "forced",    "moved",   "probes",
-        "eager_rdma", "eager_rdma_around", "rings",       "rings_revoked", "connected"};
+        "buffered",   "sent_low",          "zcopy",       "listed",        "imm_heads", "rdma",        "put_notify",
+        "again",      "credit_messages",   "grown",       "registered",    "requests",  "replies",     "repeats",
+        "duplicates", "refused",           "connections", "torn_down",     "forced",    "moved",       "probes",
+        "eager_rdma", "eager_rdma_around", "rings",       "rings_revoked", "ring_kept", "ring_copied", "connected"};
     uint64_t value[IB_N_COUNTERS] = {0};
     size_t n = 0;
 

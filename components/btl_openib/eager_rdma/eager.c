@@ -40,7 +40,8 @@ int ib_eager_open(struct ib_module *m)
     if (!e->rings || !e->polled)
         return STRATA_ERR_NOMEM;
     for (uint32_t i = 0; i < (uint32_t)par->eager_rdma_peers; i++)
-        e->rings[i] = (struct ib_ring_in){.place = i, .first = ib_ring_first(i, e->ring_slots)};
+        e->rings[i] = (struct ib_ring_in){
+            .place = i, .first = ib_ring_first(i, e->ring_slots), .kept = {&e->rings[i].kept, &e->rings[i].kept}};
     e->untried = par->eager_rdma == IB_EAGER_AUTO;
     rc = ib_grants_open(m);
     e->on = rc == STRATA_OK;
@@ -82,6 +83,7 @@ static void eager_reset_out(struct ib_module *m, struct ib_ring_out *out)
 static void eager_reset_in(struct ib_module *m, struct ib_ring_in *r)
 {
     ib_eager_unsay(m, r, NULL);
+    ib_kept_end(m, r);
     r->peer->q[IB_HIGH].ring = NULL;
     r->peer = NULL;
     r->plan = r->taken = 0;

@@ -193,6 +193,7 @@ static void grant_farewell(struct ib_module *m, struct ib_peer *p, uint32_t word
     if (!r || r->word != word)
         return;
     ib_eager_unsay(m, r, NULL);
+    ib_kept_end(m, r);
     p->q[IB_HIGH].ring = NULL;
     p->owed_slots = 0;
     r->peer = NULL;

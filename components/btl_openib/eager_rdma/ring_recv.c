@@ -100,30 +100,38 @@ static void ring_advance_in(struct ib_ring_in *r, uint32_t k)
     }
 }
 
-/* Delivers a message that ends at `end`; its slots are freed when it was handled. */
-static void ring_deliver_any(struct ib_module *m, struct ib_ring_in *r, char *end, uint64_t word)
+/* Delivers a message that ends at `end`; its slots are freed when it was handled, or when its client releases it.
+ * False: it takes slots of a message that is kept. */
+static bool ring_deliver_any(struct ib_module *m, struct ib_ring_in *r, char *end, uint64_t word)
 {
     uint32_t left = (uint32_t)(r->flag - r->bottom) / (uint32_t)r->size, len = (uint16_t)word;
     uint32_t bytes = ib_slot_bytes(len, r->detect == IB_DETECT_SEAL), k = ib_slots_of(bytes, (uint32_t)r->size, left);
     struct st_frag frag = r->frag;
+    struct ib_taking taking = {.ring = r, .slot = r->order.n - left, .k = k, .len = len};
     uint64_t owed;
 
+    if (ST_UNLIKELY(r->order.held + k > r->order.n))
+        return false;
     frag.hdr_len = (uint8_t)(word >> IB_FOOTER_HDR_AT);
     frag.hdr = end - bytes;
     frag.data = end - bytes + frag.hdr_len;
     frag.len = len - frag.hdr_len;
+    taking.data = frag.data;
+    taking.data_len = frag.len;
     memcpy(&owed, end - IB_FOOTER, sizeof owed);
-    ib_ring_take(&r->order, r->order.n - left, k);
+    ib_ring_take(&r->order, taking.slot, k);
     ring_advance_in(r, k);
     r->peer->q[IB_HIGH].received++;
     if (owed)
         ring_returns(r, owed);
+    m->eager.taking = &taking;
     st_btl_deliver(&m->btl, (enum st_am)(uint8_t)(word >> IB_FOOTER_AM_AT), &frag);
-    if (r->detect == IB_DETECT_SEAL)
-        ib_seal_clear(end, len);
-    else
-        ib_slots_clear(end, (uint32_t)r->size, k);
-    ib_ring_owes(r, ib_ring_free(&r->order, r->order.n - left, k));
+    m->eager.taking = NULL;
+    if (ST_LIKELY(!taking.kept))
+        ib_ring_return(r, end, len, k);
+    if (ST_UNLIKELY(r->order.held))
+        ib_kept_trim(m, r);
+    return true;
 }
 
 /* Any message in the next slot; the ring is settled. False: its turn has not come, or not all of it is there. */
@@ -149,8 +157,10 @@ static __attribute__((noinline)) bool ring_take_any(struct ib_module *m, struct 
         atomic_thread_fence(memory_order_acquire); /* the lines' last bytes were read before the rest is */
         ib_seal_open(end, len);
     }
-    ring_deliver_any(m, r, end, word);
-    return true;
+    if (ST_LIKELY(ring_deliver_any(m, r, end, word)))
+        return true;
+    ring_broken(m, r, IB_RING_OVERRUN);
+    return false;
 }
 
 /* Bytes of data of the message of one line in the next slot; if there is another one or none, or no plan, more than

@@ -10,7 +10,7 @@ void ib_ring_owes(struct ib_ring_in *r, uint32_t slots)
     if (owed < r->window)
         return;
     if (ST_UNLIKELY(owed > r->order.n))
-        ib_peer_broken(p, "it has written to slots of its ring of eager RDMA that it had not got back");
+        ib_peer_broken(p, IB_RING_OVERRUN);
     ib_owe(p);
 }
 

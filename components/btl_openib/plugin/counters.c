@@ -43,6 +43,9 @@ const struct st_counter ib_counters[IB_N_COUNTERS] = {
     COUNT_ROW("rings_granted", "rings", "A peer was granted a ring of eager RDMA."),
     COUNT_ROW("rings_revoked", "rings",
               "A ring of eager RDMA was taken away, for a hotter peer or before a long sleep."),
+    COUNT_ROW("eager_rdma_kept", "messages", "A message without a receive was kept in its slots of a ring."),
+    COUNT_ROW("eager_rdma_copied", "messages",
+              "A message that was kept in a ring was copied after all: the ring needed the slots, or ended."),
     {"connected_now", "connections", STRATA_LEVEL,
      "So many connections have queue pairs, those in the making included."},
 };

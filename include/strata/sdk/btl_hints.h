@@ -39,12 +39,12 @@ struct st_btl_hints {
     int (*send_bulk)(struct st_btl_endpoint *ep, enum st_am am, const void *hdr, uint32_t hdr_len,
                      const struct st_payload *payload);
 
-    /* Called within deliver, at most once for a fragment: keeps `len` bytes at `data`, a part of the fragment's data,
-     * until release or kept->leave. The header is not kept. The peer may be able to write these bytes at any time.
-     * false: not this one; the client copies it. NULL: never. */
+    /* Called within deliver: keeps `len` bytes at `data`, a part of the fragment's data, until release or kept->leave.
+     * The header is not kept. The peer may be able to write these bytes at any time. false: not these, or a part of the
+     * fragment is kept already; the client copies them. NULL: never. */
     bool (*keep)(struct st_btl *btl, const void *data, uint32_t len, struct st_btl_kept *kept);
-    /* Ends what keep began, in any order. A client releases all that it has kept before it leaves the worker's context.
-     * NULL without keep. */
+    /* Ends what keep began, in any order. A client releases all that it has kept before the module closes. NULL
+     * without keep. */
     void (*release)(struct st_btl *btl, struct st_btl_kept *kept);
 };
 
