@@ -29,7 +29,7 @@ void ob1_on_batch(struct ob1 *pml, const struct st_frag *frag, const union wire_
         ob1_match_words(&match, OB1_EAGER, seq, h->batch.context, part.tag, h->batch.src);
         struct st_frag one = {
             .hdr = &match, .hdr_len = sizeof(match), .data = at, .len = part.len, .rank = frag->rank, .btl = frag->btl};
-        (void)ob1_deliver(pml, &one); /* nothing to keep was offered */
+        ob1_deliver(pml, &one);
         at += wire_padded(part.len);
     }
 }

@@ -87,6 +87,7 @@ static void ob1_close(struct st_pml *head)
     while (st_list_pop(&pml->throttled))
         ;
     ob1_comms_destroy(pml);
+    ob1_kept_release(pml);
     ob1_peers_destroy(pml);
     st_wire_ids_destroy(&pml->ids);
     st_slab_destroy(&pml->requests);
@@ -119,12 +120,9 @@ static int ob1_make_slabs(struct ob1 *pml)
         struct st_slab *slab;
         size_t size, align, per_slab;
     } slabs[] = {
-        {&pml->requests, sizeof(struct ob1_req), 64, 32},
-        {&pml->messages, sizeof(struct ob1_msg) + OB1_MSG_ROOM, 64, 32},
-        {&pml->tasks, sizeof(struct ob1_task), 16, 16},
-        {&pml->pieces, sizeof(struct ob1_piece), 16, 16},
-        {&pml->controls, sizeof(struct ob1_control), 16, 16},
-        {&pml->streams, sizeof(struct ob1_stream), 16, 16},
+        {&pml->requests, sizeof(struct ob1_req), 64, 32},     {&pml->messages, sizeof(struct ob1_msg), 64, 32},
+        {&pml->tasks, sizeof(struct ob1_task), 16, 16},       {&pml->pieces, sizeof(struct ob1_piece), 16, 16},
+        {&pml->controls, sizeof(struct ob1_control), 16, 16}, {&pml->streams, sizeof(struct ob1_stream), 16, 16},
         {&pml->cpeers, sizeof(struct ob1_cpeer), 64, 16},
     };
 
@@ -153,6 +151,7 @@ static int ob1_open(strata_t *s, const struct st_component *c, const void *param
     pml->rank = st_rte(s)->rank;
     pml->size = st_rte(s)->size;
     st_list_init(&pml->throttled);
+    st_list_init(&pml->kept);
     pml->ended_last = &pml->ended;
     pml->early_last = &pml->early;
     pml->want.hdr_len = OB1_WANT_NONE;

@@ -47,6 +47,7 @@ struct ob1 {
     bool in_callbacks;
     bool tells;               /* senders of announced messages hear what those found */
     struct st_node throttled; /* peers that were asked to announce messages */
+    struct st_node kept;      /* messages whose payload stays in memory of a transport: ob1_kept.node */
     struct ob1_req *ended;    /* callbacks to call */
     struct ob1_req **ended_last;
     struct ob1_comm *by_id[OB1_COMM_CACHE];

@@ -29,6 +29,16 @@ void ob1_finish_eager(struct ob1 *pml, struct ob1_req *req, const void *data, si
     ob1_req_end(pml, req);
 }
 
+static void ob1_recv_eager(struct ob1 *pml, struct ob1_req *req, const struct ob1_arrival *a, int src)
+{
+    if (ST_UNLIKELY(ob1_is_lost(a))) {
+        ob1_status(req, src, a->tag, STRATA_ERR_NOMEM, 0, a->length);
+        ob1_req_end(pml, req);
+        return;
+    }
+    ob1_finish_eager(pml, req, a->data, a->len, src, a->tag);
+}
+
 /* A message in its turn has a receive. */
 void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, const struct ob1_arrival *a,
                     struct ob1_stream *stream)
@@ -44,10 +54,10 @@ void ob1_recv_begin(struct ob1 *pml, struct ob1_req *req, struct ob1_cpeer *p, c
     switch (a->type) {
     case OB1_EAGER_SYNC:
         ob1_control_fin(pml, p->peer, 0, OB1_ACK, a->id, a->length, STRATA_OK);
-        ob1_finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
+        ob1_recv_eager(pml, req, a, p->rank);
         break;
     case OB1_EAGER:
-        ob1_finish_eager(pml, req, a->data, a->len, p->rank, a->tag);
+        ob1_recv_eager(pml, req, a, p->rank);
         break;
     case OB1_STREAM:
         /* It may end at once, by an error that overtook this; without bytes they are in the stream already. */

@@ -171,13 +171,13 @@ START_TEST(so_much_stays)
 {
     struct tw_options o = {.n = 2,
                            .settings = "btl=shuffle,self btl_shuffle_eager_limit=16k mca_base_spin=2 mca_base_yield=0 "
-                                       "pml_ob1_unexpected_spare=0"};
+                                       "pml_ob1_unexpected_spare=0 btl_shuffle_keep_percent=0"};
     size_t entries;
 
     tw_run(&o, receive_late, NULL);
     entries = left;
     o.settings = "btl=shuffle,self btl_shuffle_eager_limit=16k mca_base_spin=2 mca_base_yield=0 "
-                 "pml_ob1_unexpected_spare=1m";
+                 "pml_ob1_unexpected_spare=1m btl_shuffle_keep_percent=0";
     tw_run(&o, receive_late, NULL);
     CHECK_MSG(left <= entries + SPARE && left > entries + SPARE - 2 * BLOCK, "%zu, without spare memory %zu", left,
               entries);

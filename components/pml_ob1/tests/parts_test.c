@@ -126,7 +126,7 @@ START_TEST(budgets)
     ck_assert_uint_eq(sizeof(struct ob1_cpeer), 64);
     ck_assert_uint_le(sizeof(struct ob1_peer), 208);
     ck_assert_uint_le(sizeof(struct ob1_req), 288);
-    ck_assert_uint_le(sizeof(struct ob1_msg) + OB1_MSG_ROOM, 320);
+    ck_assert_uint_le(sizeof(struct ob1_msg), 320);
     ck_assert_uint_le(sizeof(struct ob1_bin), 48);
     ck_assert_uint_le(sizeof(struct ob1_comm), 384);
 }

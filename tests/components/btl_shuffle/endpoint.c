@@ -93,6 +93,7 @@ void shuffle_disconnect(struct st_btl_endpoint *ep)
 {
     struct endpoint *e = (struct endpoint *)ep;
     transfers_orphan((struct module *)ep->btl, e);
+    leave_all_of((struct module *)ep->btl, ep->rank);
     st_list_remove(&e->node);
     port_put(e->port);
     free(e);

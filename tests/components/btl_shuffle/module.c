@@ -19,6 +19,10 @@ static const struct st_param params[] = {
      "Share of calls that are refused with STRATA_ERR_AGAIN.", 9, NULL},
     {"crowded_percent", ST_PARAM_INT, AT(crowded_percent), "20", 0, 100, "%",
      "Share of fragments after which the peer counts as being behind.", 9, NULL},
+    {"keep_percent", ST_PARAM_INT, AT(keep_percent), "50", 0, 100, "%",
+     "Share of fragments that clients may keep where they arrived.", 9, NULL},
+    {"leave_percent", ST_PARAM_INT, AT(leave_percent), "5", 0, 100, "%",
+     "Share of polls that take the oldest kept fragment back.", 9, NULL},
     {"unsupported_percent", ST_PARAM_INT, AT(unsupported_percent), "0", 0, 100, "%",
      "Share of get and put operations at which the endpoint loses the capability.", 9, NULL},
     {"unsupported_put", ST_PARAM_BOOL, AT(unsupported_put), "1", 0, 0, NULL, "Puts lose theirs, too.", 9, NULL},
@@ -61,6 +65,7 @@ static int progress(struct st_btl *btl)
 {
     struct module *m = (struct module *)btl;
     m->polls++;
+    leave_one(m);
     int events = m->config->break_after ? endpoints_tell(m) : 0;
     events += deliver_some(m);
     events += transfer_some(m);
@@ -144,6 +149,8 @@ static void close_module(struct st_btl *btl)
     struct st_node *n;
     while ((n = st_list_first(&m->endpoints)))
         shuffle_disconnect(&ST_CONTAINER(n, struct endpoint, node)->super);
+    if (!st_list_empty(&m->kept))
+        st_log(btl->context, ST_LOG_ERROR, "btl_shuffle", "kept fragments were not released before close");
     while ((n = st_list_pop(&m->transfers))) {
         free(ST_CONTAINER(n, struct transfer, node)->packet);
         free(ST_CONTAINER(n, struct transfer, node));
@@ -167,7 +174,8 @@ static const struct st_btl_ops ops_gather = {COMMON_OPS, .send_payload = shuffle
 static const struct st_btl_rdma rdma = {.get = shuffle_get, .put = shuffle_put};
 static const struct st_btl_rdma rdma_reg = {
     .get = shuffle_get, .put = shuffle_put, .reg = shuffle_reg, .dereg = shuffle_dereg};
-static const struct st_btl_hints hints = {.send_zcopy = shuffle_send_zcopy};
+static const struct st_btl_hints hints = {
+    .send_zcopy = shuffle_send_zcopy, .keep = shuffle_keep, .release = shuffle_release};
 
 static void fill(struct module *m, strata_t *s, const struct st_component *c, const struct shuffle_config *k)
 {
@@ -212,6 +220,7 @@ static int make(strata_t *s, const struct st_component *c, const struct shuffle_
     st_list_init(&m->pool);
     st_list_init(&m->transfers);
     st_list_init(&m->batch);
+    st_list_init(&m->kept);
     fill(m, s, c, k);
     struct address a = {SHUFFLE_MAGIC, getpid(), m->port};
     char key[32];

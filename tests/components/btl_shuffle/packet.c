@@ -3,6 +3,7 @@
 #include "shuffle.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 uint32_t draw(struct module *m, uint32_t below)
 {
@@ -156,11 +157,75 @@ static void deliver(struct module *m, struct packet *p)
                            .len = p->len,
                            .rank = p->src,
                            .btl = &m->super};
+    m->now = p;
+    m->now_kept = NULL;
     if (m->super.am[p->am].fn)
         st_btl_deliver(&m->super, p->am, &frag);
     else
         st_log(m->super.context, ST_LOG_ERROR, "btl_shuffle", "a fragment for nobody (kind %d)", (int)p->am);
+    m->now = NULL;
+    if (!m->now_kept)
+        discard(m, p);
+    m->now_kept = NULL;
+}
+
+/* ---- fragments that clients keep ---- */
+
+bool shuffle_keep(struct st_btl *btl, const void *data, uint32_t len, struct st_btl_kept *kept)
+{
+    struct module *m = (struct module *)btl;
+    struct packet *p = m->now;
+    const unsigned char *from = data;
+    if (!p) /* tests deliver fragments of their own */
+        return false;
+    if (from < p->bytes + p->hdr_len || len > p->len || from - p->bytes > (ptrdiff_t)(p->hdr_len + p->len - len)) {
+        st_log(btl->context, ST_LOG_ERROR, "btl_shuffle", "keep of what is not being delivered");
+        return false;
+    }
+    if (m->now_kept || !chance(m, m->config->keep_percent))
+        return false;
+    kept->owner = p;
+    st_list_append(&m->kept, &kept->node);
+    m->now_kept = kept;
+    return true;
+}
+
+void shuffle_release(struct st_btl *btl, struct st_btl_kept *kept)
+{
+    struct module *m = (struct module *)btl;
+    st_list_remove(&kept->node);
+    if (m->now_kept == kept)
+        m->now_kept = NULL; /* discarded after its delivery */
+    else
+        discard(m, kept->owner);
+}
+
+/* The packet's bytes are of no use afterwards to whoever still reads them. */
+static void leave(struct module *m, struct st_btl_kept *kept)
+{
+    struct packet *p = kept->owner;
+    st_list_remove(&kept->node);
+    kept->leave(kept);
+    memset(p->bytes, 0xdb, p->hdr_len + p->len);
     discard(m, p);
+}
+
+void leave_one(struct module *m)
+{
+    struct st_node *n = st_list_first(&m->kept);
+    if (n && chance(m, m->config->leave_percent))
+        leave(m, ST_CONTAINER(n, struct st_btl_kept, node));
+}
+
+void leave_all_of(struct module *m, int rank)
+{
+    struct st_node *next;
+    for (struct st_node *n = m->kept.next; n != &m->kept; n = next) {
+        struct st_btl_kept *kept = ST_CONTAINER(n, struct st_btl_kept, node);
+        next = n->next;
+        if (((const struct packet *)kept->owner)->src == rank && kept != m->now_kept)
+            leave(m, kept);
+    }
 }
 
 static bool from_dead(const struct module *m, int rank)

@@ -15,6 +15,8 @@ struct shuffle_config {
     int64_t delay;
     int64_t again_percent;
     int64_t crowded_percent;
+    int64_t keep_percent;
+    int64_t leave_percent;
     int64_t unsupported_percent;
     int64_t async_percent;
     int64_t piece;
@@ -105,8 +107,11 @@ struct module {
     uint32_t n_pool;
     uint64_t n_collected;
     struct st_node transfers;
-    struct st_node batch; /* transfers that the present poll has still to look at */
-    size_t bytes;         /* of packets that this module holds */
+    struct st_node batch;         /* transfers that the present poll has still to look at */
+    struct st_node kept;          /* packets that clients keep, oldest first: st_btl_kept.node */
+    struct packet *now;           /* being delivered, or NULL */
+    struct st_btl_kept *now_kept; /* keeps it, or NULL */
+    size_t bytes;                 /* of packets that this module holds */
     uint64_t next_region;
     bool failure_told;
     bool refused;              /* something, since the last sleep */
@@ -152,6 +157,11 @@ int shuffle_send_zcopy(struct st_btl_endpoint *ep, enum st_am am, const void *hd
                        uint32_t len, struct st_btl_op *op);
 void packet_arrive(struct endpoint *e, struct packet *p);
 int deliver_some(struct module *m);
+bool shuffle_keep(struct st_btl *btl, const void *data, uint32_t len, struct st_btl_kept *kept);
+void shuffle_release(struct st_btl *btl, struct st_btl_kept *kept);
+/* Takes packets back that clients keep: the oldest one, by leave_percent; all of a peer. */
+void leave_one(struct module *m);
+void leave_all_of(struct module *m, int rank);
 bool packets_pending(struct module *m);
 
 int shuffle_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
