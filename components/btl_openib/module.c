@@ -1,4 +1,5 @@
 /* A module: opened, published, closed, and its attributes for the layer above. */
+#include "eager_rdma/kept.h"
 #include "module.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <strata/sdk/clock.h>
 #include <strata/sdk/process_memory.h>
+#include "eager_rdma/kept.h"
 #include "module.h"
 
 #define NAP_NS  50000u        /* longest sleep of a receiver with rings, before what the system adds */

@@ -6,7 +6,6 @@
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <strata/sdk/btl_hints.h>
 #include <strata/sdk/hot_peers.h>
 #include <strata/sdk/peer_ranges.h>
 #include <strata/sdk/shared_file.h>
@@ -16,6 +15,7 @@
 #include "peer/peer.h"
 
 struct ib_module;
+struct ib_taking;
 
 /* Registered memory of a ring. */
 struct ib_ring_memory {
@@ -55,16 +55,6 @@ struct ib_ring_in {
 _Static_assert(offsetof(struct ib_ring_in, expect) < IB_LINE,
                "a poll reads one line of a ring that begins with a line");
 _Static_assert(sizeof(struct ib_ring_in) % IB_LINE == 0, "each ring of an array begins with a line");
-
-/* A message that is being delivered, of any kind but those of one line that are only counted. */
-struct ib_taking {
-    struct ib_ring_in *ring;
-    struct st_btl_kept *kept; /* a client keeps it */
-    const char *data;
-    uint32_t data_len;
-    uint32_t slot, k; /* its first slot, and their number */
-    uint32_t len;     /* bytes of header and data */
-};
 
 /* Whether messages to a peer are a burst, which had better go together: data/crowd.c. */
 struct ib_burst {
@@ -232,27 +222,9 @@ static inline void ib_ring_is_lively(struct ib_eager *e, struct ib_ring_in *r)
     r->idle = 0;
     e->reorder = true;
 }
-/* Frees k slots of a ring, whose message of len bytes ends at `end`. */
-static inline void ib_ring_return(struct ib_ring_in *r, char *end, uint32_t len, uint32_t k)
-{
-    uint32_t left = (uint32_t)(end - 1 - r->bottom) / (uint32_t)r->size;
-
-    if (r->detect == IB_DETECT_SEAL)
-        ib_seal_clear(end, len);
-    else
-        ib_slots_clear(end, (uint32_t)r->size, k);
-    ib_ring_owes(r, ib_ring_free(&r->order, r->order.n - left, k));
-}
 /* Before a message of the peer's from the CQ is handled: all in its ring that are older. The ring is settled then. */
 void ib_ring_before(struct ib_module *m, struct ib_ring_in *r);
 /* The completion of a write with immediate data to the next slot. */
 void ib_ring_completion(struct ib_module *m, struct ib_peer *p);
-
-/* ---- kept.c: docs/design/eager-rdma-kept.md ---- */
-bool ib_keep(struct st_btl *btl, const void *data, uint32_t len, struct st_btl_kept *kept); /* of struct st_btl_hints */
-void ib_release(struct st_btl *btl, struct st_btl_kept *kept);
-/* Slots are held: ends the keeping of the oldest messages, so that the sender has enough slots. */
-void ib_kept_trim(struct ib_module *m, struct ib_ring_in *r);
-void ib_kept_end(struct ib_module *m, struct ib_ring_in *r); /* ends the keeping of all: the ring ends */
 
 #endif

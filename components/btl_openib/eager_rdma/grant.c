@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include "eager_rdma/kept.h"
 #include "eager_rdma/ring_aim.h"
 #include "module.h"
 

@@ -1,4 +1,5 @@
 /* Messages that clients keep in their slots until they release them. */
+#include "eager_rdma/kept.h"
 #include "module.h"
 
 #define HELD_SHARE 4u /* a ring holds at most one of so many slots between two deliveries */

@@ -1,5 +1,6 @@
 /* Receiving by a ring: the hot path. */
 #include "data/completion.h"
+#include "eager_rdma/kept.h"
 #include "module.h"
 
 #define UNLOOKED_MASK 7u /* rounds with messages of rings, between two looks at the CQ */

@@ -1,6 +1,7 @@
 /* Messages that a client keeps in the slots of a ring: their bytes stay until they are released, in any order, or until
  * the ring needs the slots; the sender never lacks slots for long; nothing is kept beyond the ring's end. */
 /* one thread */
+#include "eager_rdma/kept.h"
 #include "ring_rig.h"
 #include "support/run_suite.h"
 
