@@ -1,17 +1,18 @@
-/* Unexpected messages of a peer with a ring of eager RDMA: `kept WHAT ROUNDS`. In each round rank 0 sends MESSAGES of
- * one to sixty lines, and rank 1 receives none before the last one; then it receives them in an order of its own, some
- * by source and tag, some by wildcards, some after a matched probe, and checks each byte. WHAT:
- * - any: some messages of a round are received after those of the next one
+/* Unexpected messages of a peer with a ring of eager RDMA: `kept WHAT ROUNDS [FILE]`. In each round rank 0 sends
+ * MESSAGES of one to sixty lines, and rank 1 receives none before the last one; then it receives them in an order of
+ * its own, some by source and tag, some by wildcards, some after a matched probe, and checks each byte. WHAT:
+ * - any: some messages of a round are received after those of the next one; with FILE, ROUNDS more until it exists
  * - quiet: rank 1 waits for long before it receives them, so that its rings are revoked
  * - killed: rank 0 kills itself when the last round has arrived; rank 1 receives its messages afterwards
  * - finalize: messages of the last round are not received, of which one was taken by a probe
  * Rank 1 prints the counters of eager RDMA. */
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 #include "support/suite.h"
 #include "support/watchdog.h"
 
-enum { MESSAGES = 30, LONGEST = 3800, SHORTEST = 1, ALL = 1000, GO = 1001, NEVER = 1002 };
+enum { MESSAGES = 30, LONGEST = 3800, SHORTEST = 1, ALL = 1000, GO = 1001, NEVER = 1002, MORE = 1003 };
 
 static strata_t *s;
 static strata_comm_t *world;
@@ -76,28 +77,28 @@ static void receive_round(int round, uint32_t which)
     }
 }
 
-static void sender(const char *what, int rounds)
+static void sender(const char *what, int first, int rounds)
 {
-    for (int round = 0; round < rounds; round++) {
+    for (int round = first; round < first + rounds; round++) {
         send_round(round);
         for (int k = 0; k < 50 && !strcmp(what, "quiet"); k++) {
             nanosleep(&(struct timespec){0, 1000000}, NULL);
             (void)strata_progress(s);
         }
-        if (!strcmp(what, "killed") && round == rounds - 1)
+        if (!strcmp(what, "killed") && round == first + rounds - 1)
             raise(SIGKILL);
         suite_signal(world, 1, GO);
     }
 }
 
-static void receiver(const char *what, int rounds)
+static void receiver(const char *what, int first, int rounds)
 {
     const uint32_t all = (UINT32_C(1) << MESSAGES) - 1;
     uint32_t late = 0, now;
     strata_message_t *m;
 
-    for (int round = 0; round < rounds; round++) {
-        bool last = round == rounds - 1;
+    for (int round = first; round < first + rounds; round++) {
+        bool last = round == first + rounds - 1;
         await_round();
         if (last && !strcmp(what, "killed"))
             CHECK_RC(strata_recv(world, NULL, 0, 0, NEVER, NULL), STRATA_ERR_PEER);
@@ -108,13 +109,29 @@ static void receiver(const char *what, int rounds)
             break;
         if (!last && !strcmp(what, "any"))
             now = (uint32_t)rnd_below(&rnd, all) & all;
-        if (round > 0) /* the older ones of a tag first */
+        if (round > first) /* the older ones of a tag first */
             receive_round(round - 1, late);
         receive_round(round, now);
         late = all & ~now;
     }
     if (!strcmp(what, "finalize"))
         CHECK_OK(strata_mprobe(world, 0, 5, &m, NULL));
+}
+
+/* Rank 0 sees the file and tells the other. */
+static int more_rounds(const char *until)
+{
+    int more = 0;
+
+    if (!until)
+        return 0;
+    if (strata_rank(s) == 0) {
+        more = access(until, F_OK) != 0;
+        CHECK_OK(strata_send(world, &more, sizeof more, 1, MORE));
+    } else {
+        CHECK_OK(strata_recv(world, &more, sizeof more, 0, MORE, NULL));
+    }
+    return more;
 }
 
 static void print_counter(void *arg, const strata_counter_t *c)
@@ -127,9 +144,9 @@ static void print_counter(void *arg, const strata_counter_t *c)
 
 int main(int argc, char **argv)
 {
-    struct watchdog *dog = watchdog_start(test_timeout(300), 1);
+    struct watchdog *dog = watchdog_start(test_timeout(900), 1);
     const char *what = argc > 2 ? argv[1] : "any";
-    int rounds = argc > 2 ? atoi(argv[2]) : 1;
+    int rounds = argc > 2 ? atoi(argv[2]) : 1, first = 0;
     strata_config_t config = STRATA_CONFIG_INIT;
     char why[256];
 
@@ -138,10 +155,16 @@ int main(int argc, char **argv)
     CHECK_MSG(strata_init(&config, &s) == STRATA_OK, "strata_init: %s", why);
     CHECK_EQ(strata_size(s), 2);
     world = strata_world(s);
-    if (strata_rank(s) == 0) {
-        sender(what, rounds);
-    } else {
-        receiver(what, rounds);
+    do {
+        if (strata_rank(s) == 0)
+            sender(what, first, rounds);
+        else
+            receiver(what, first, rounds);
+        if (first == 0 && argc > 3)
+            fprintf(stderr, "running\n");
+        first += rounds;
+    } while (more_rounds(argc > 3 ? argv[3] : NULL));
+    if (strata_rank(s) == 1) {
         CHECK_OK(strata_counters(s, print_counter, NULL));
         printf("rank 1: all received\n");
     }
