@@ -125,6 +125,7 @@ START_TEST(each_setting_takes_its_range)
                 {"size", "8,1g", "8,2g"},
                 {"size", "1", "0"},
                 {"buffers", "65536", "65537"},
+                {"burst", "8192", "0"},
                 {"mtu", "0", "128"},
                 {"mtu", "4096", "3000"},
                 {"sl", "15", "16"},
@@ -297,11 +298,14 @@ END_TEST
 START_TEST(buffers_in_turn)
 {
     const uint32_t scheme_1[] = {0, 1, 2, 3, 0, 1, 2, 3}, scheme_2[] = {0, 1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 0, 1};
-    const struct traffic one = {.buffers = 1, .reuse_period = 1}, four = {.buffers = 4},
-                         ten = {.buffers = 10, .reuse_period = 4};
+    const struct traffic one = {.buffers = 1, .reuse_period = 1}, four = {.buffers = 4, .burst = 1},
+                         in_bursts = {.buffers = 4, .burst = 3}, ten = {.buffers = 10, .reuse_period = 4};
 
-    for (uint32_t i = 0; i < 8; i++)
+    for (uint32_t i = 0; i < 8; i++) {
         ck_assert_uint_eq(traffic_buffer(&four, i), scheme_1[i]);
+        for (uint32_t k = 0; k < 3; k++)
+            ck_assert_uint_eq(traffic_buffer(&in_bursts, 3 * i + k), scheme_1[i]);
+    }
     for (uint32_t i = 0; i < 14; i++)
         ck_assert_uint_eq(traffic_buffer(&ten, i), scheme_2[i]);
     ck_assert_uint_eq(traffic_buffer(&one, 77), 0);

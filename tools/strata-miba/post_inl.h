@@ -80,7 +80,7 @@ static inline int endpoint_post(struct endpoint *e, uint32_t n, bool last)
 {
     while (n > 0) {
         const uint32_t count = n < e->t.list ? n : e->t.list;
-        const unsigned qp = e->sent / e->t.list % e->t.qps;
+        const unsigned qp = e->sent / (e->t.list * e->t.burst) % e->t.qps;
         struct ibv_send_wr *bad;
 
         for (uint32_t k = 0; k < count; k++) {

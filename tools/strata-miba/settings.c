@@ -23,6 +23,7 @@ const struct setting miba_settings[] = {
     {"buffers", "N",
      "Buffers that messages use in turn; in translation_2 all buffers; 0: one, or what a test varies or needs (0)",
      true},
+    {"burst", "N", "Posts in a row on one queue pair, and on one buffer, before the next one's (1)", true},
     {"mtu", "BYTES", "MTU of the path: 256, 512, 1024, 2048, 4096; 0: the port's (0)", true},
     {"sl", "N", "Service level (0)", true},
     {"pkey-index", "N", "Index of the partition key (0)", true},
@@ -48,20 +49,10 @@ static int *number_of(struct settings *s, unsigned row, int *least, int *most)
     const struct {
         int *at, least, most;
     } of[] = {
-        {&s->samples, 1, 1001},
-        {&s->time_ms, 1, 600000},
-        {&s->count, 0, 1 << 20},
-        {&s->window, 1, 8192},
-        {&s->buffers, 0, 65536},
-        {&s->mtu, 0, 4096},
-        {&s->sl, 0, 15},
-        {&s->pkey_index, 0, 127},
-        {&s->memfd, 0, 1},
-        {&s->timeout_s, 1, 3600},
-        {NULL, 0, 0},
-        {&s->port, 1, 255},
-        {&s->gid_index, -1, 255},
-        {&s->cpu, -1, 1023},
+        {&s->samples, 1, 1001},   {&s->time_ms, 1, 600000}, {&s->count, 0, 1 << 20},  {&s->window, 1, 8192},
+        {&s->buffers, 0, 65536},  {&s->burst, 1, 8192},     {&s->mtu, 0, 4096},       {&s->sl, 0, 15},
+        {&s->pkey_index, 0, 127}, {&s->memfd, 0, 1},        {&s->timeout_s, 1, 3600}, {NULL, 0, 0},
+        {&s->port, 1, 255},       {&s->gid_index, -1, 255}, {&s->cpu, -1, 1023},
     };
 
     if (row <= SIZES_ROW || row - SIZES_ROW > sizeof of / sizeof *of)
@@ -78,6 +69,7 @@ void settings_defaults(struct settings *s)
                            .samples = 51,
                            .time_ms = 60,
                            .window = 64,
+                           .burst = 1,
                            .timeout_s = 4,
                            .port = 1,
                            .gid_index = -1,

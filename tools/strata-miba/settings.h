@@ -23,6 +23,7 @@ struct settings {
     int time_ms; /* for the samples of one case */
     int window;
     int buffers; /* 0: each test's own */
+    int burst;   /* posts in a row on one queue pair and buffer */
     int mtu;     /* bytes; 0: the port's */
     int sl;
     int pkey_index;

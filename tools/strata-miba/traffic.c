@@ -18,6 +18,7 @@ void traffic_base(const struct miba *m, const struct miba_case *c, enum pattern 
         .max_recv_sge = 1,
         .mtu = device_mtu(&m->dev, &m->set),
         .qps = 1,
+        .burst = (uint32_t)m->set.burst,
         .signal_every = 1,
         .list = 1,
         .buffers = m->set.buffers ? (uint32_t)m->set.buffers : 1,

@@ -28,7 +28,8 @@ struct traffic {
     uint32_t scatter;      /* entries of a receive's list, and as many as are asked for at creation: */
     uint32_t max_recv_sge; /* at least `scatter` */
     uint32_t mtu;          /* bytes */
-    uint32_t qps;          /* messages go by these in turn */
+    uint32_t qps;          /* messages go by these in turn... */
+    uint32_t burst;        /* ...after so many calls of ibv_post_send on one, and by as many messages of one buffer */
     uint32_t inline_bytes; /* messages of up to these go inline; 0: none */
     uint32_t signal_every; /* every so many messages make a completion */
     uint32_t list;         /* work requests of one call of ibv_post_send */
@@ -60,7 +61,7 @@ static inline uint32_t traffic_buffer(const struct traffic *t, uint32_t i)
     if (t->buffers == 1)
         return 0;
     if (t->reuse_period == 0)
-        return i % t->buffers;
+        return i / t->burst % t->buffers;
     if (i % t->reuse_period == 0)
         return 0;
     return 1 + (i - i / t->reuse_period - 1) % (t->buffers - 1);
