@@ -384,9 +384,9 @@ enum ibv_mtu device_mtu_code(unsigned mtu)
     return IBV_MTU_1024;
 }
 
-enum miba_status endpoint_arm(struct endpoint *e)
+enum miba_status endpoint_arm(struct endpoint *e, struct event_queue *q)
 {
-    (void)e;
+    (void)e, (void)q;
     return MIBA_OK;
 }
 

@@ -61,6 +61,34 @@ static enum miba_status make_memory(struct endpoint *e)
     return e->mr ? MIBA_OK : miba_fail_verb(&e->m->why, error, "ibv_reg_mr", NULL);
 }
 
+/* A completion queue; `events`: it is waited for by events. */
+static enum miba_status make_cq(struct endpoint *e, struct ibv_cq **cq, uint32_t entries, bool events)
+{
+    struct event_queue *q = &e->by_event[e->by_event[0].cq ? 1 : 0];
+
+    if (events) {
+        q->channel = ibv_create_comp_channel(e->m->dev.ctx);
+        if (!q->channel)
+            return miba_fail_verb(&e->m->why, errno, "ibv_create_comp_channel", NULL);
+    }
+    *cq = ibv_create_cq(e->m->dev.ctx, (int)entries, NULL, events ? q->channel : NULL, 0);
+    if (!*cq)
+        return miba_fail_verb(&e->m->why, errno, "ibv_create_cq", cq == &e->scq ? "for sends" : "for receives");
+    q->cq = events ? *cq : NULL;
+    return MIBA_OK;
+}
+
+static enum miba_status make_completion_queues(struct endpoint *e)
+{
+    const struct traffic *t = &e->t;
+    const bool receives =
+        t->pattern == PATTERN_PING_PONG ? miba_op_takes_receive(t->op) : t->pattern == PATTERN_STREAM && !e->m->leads;
+    const uint32_t sends = t->qps * (t->window + 1), arrivals = t->qps * e->depth;
+
+    const enum miba_status status = make_cq(e, &e->scq, sends, t->send_events || (t->events && !receives));
+    return status ? status : make_cq(e, &e->rcq, arrivals, t->events && receives);
+}
+
 static enum miba_status make_queues(struct endpoint *e)
 {
     const struct traffic *t = &e->t;
@@ -79,22 +107,9 @@ static enum miba_status make_queues(struct endpoint *e)
     if (t->window + 1 > (uint32_t)most->max_qp_wr)
         return miba_fail(&e->m->why, MIBA_UNSUPPORTED, "a window of %u: the device's queues have %d entries", t->window,
                          most->max_qp_wr);
-    if (t->events) {
-        e->channel = ibv_create_comp_channel(e->m->dev.ctx);
-        if (!e->channel)
-            return miba_fail_verb(&e->m->why, errno, "ibv_create_comp_channel", NULL);
-    }
-    e->scq = ibv_create_cq(e->m->dev.ctx, (int)(t->qps * (t->window + 1)), NULL, e->channel, 0);
-    if (!e->scq)
-        return miba_fail_verb(&e->m->why, errno, "ibv_create_cq", "for sends");
-    e->rcq = ibv_create_cq(e->m->dev.ctx, (int)(t->qps * e->depth), NULL, e->channel, 0);
-    if (!e->rcq)
-        return miba_fail_verb(&e->m->why, errno, "ibv_create_cq", "for receives");
-    if (t->events) {
-        const bool receives = t->pattern == PATTERN_PING_PONG ? miba_op_takes_receive(t->op)
-                                                              : t->pattern == PATTERN_STREAM && !e->m->leads;
-        e->event_cq = receives ? e->rcq : e->scq;
-    }
+    const enum miba_status status = make_completion_queues(e);
+    if (status)
+        return status;
     if (t->srq) {
         struct ibv_srq_init_attr a = {.attr = {.max_wr = e->depth, .max_sge = t->max_recv_sge}};
         e->srq = ibv_create_srq(e->m->dev.pd, &a);
@@ -197,8 +212,9 @@ void endpoint_destroy(struct endpoint *e)
         ibv_destroy_cq(e->scq);
     if (e->rcq)
         ibv_destroy_cq(e->rcq);
-    if (e->channel)
-        ibv_destroy_comp_channel(e->channel);
+    for (unsigned i = 0; i < EVENT_QUEUES; i++)
+        if (e->by_event[i].channel)
+            ibv_destroy_comp_channel(e->by_event[i].channel);
     if (e->mr)
         ibv_dereg_mr(e->mr);
     if (e->mapped)

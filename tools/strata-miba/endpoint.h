@@ -22,6 +22,14 @@ struct remote {
     union ibv_gid gid;
 };
 
+/* A completion queue that is waited for by events, on a channel of its own. */
+struct event_queue {
+    struct ibv_cq *cq; /* NULL: none */
+    struct ibv_comp_channel *channel;
+    bool armed; /* it makes an event for its next completion, or has made one that was not taken */
+};
+#define EVENT_QUEUES 2u
+
 /* Why a loop ended before all was there. */
 enum over {
     OVER_NOT,
@@ -38,10 +46,8 @@ struct endpoint {
     uint64_t stride; /* from one buffer's pages to the next one's */
     uint32_t places; /* of a buffer in its pages, one cache line from each to the next; a power of 2 */
     struct ibv_mr *mr;
-    struct ibv_comp_channel *channel; /* NULL: polling */
     struct ibv_cq *scq, *rcq;
-    struct ibv_cq *event_cq; /* the one that is waited for by events; NULL: none */
-    bool armed;              /* it makes an event for its next completion, or has made one that was not taken */
+    struct event_queue by_event[EVENT_QUEUES];
     struct ibv_srq *srq;
     uint8_t pair_of[PAIR_SLOTS]; /* by number: the first queue pair whose number ends so */
     uint32_t pairs;              /* t.qps of the traffic, then one for each loader; with incast the loaders' are all */
@@ -117,11 +123,11 @@ struct idle {
 #define WATCH_TURNS 65536u
 /* After a turn of a loop without progress; e->over says whether the loop has to end. */
 void endpoint_look(struct endpoint *e, struct idle *w);
-/* Sleeps until e->event_cq, which is armed, has made an event. */
-enum miba_status endpoint_sleep(struct endpoint *e);
+/* Sleeps until the queue, which is armed, has made an event. */
+enum miba_status endpoint_sleep(struct endpoint *e, struct event_queue *q);
 /* Arms it. Only when it was polled empty: some adapters make an event at once for completions that were not polled, and
  * the next wait would take that one. */
-enum miba_status endpoint_arm(struct endpoint *e);
+enum miba_status endpoint_arm(struct endpoint *e, struct event_queue *q);
 /* The failure that a completion says. */
 enum miba_status endpoint_failed(struct endpoint *e, const struct ibv_wc *wc);
 /* MIBA_FAILED or MIBA_LOST with the reason why a loop ended early. */

@@ -153,5 +153,10 @@ enum miba_status endpoint_connect(struct endpoint *e)
         if (error)
             return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(error));
     }
-    return e->event_cq ? endpoint_arm(e) : MIBA_OK;
+    for (unsigned i = 0; i < EVENT_QUEUES; i++) {
+        const enum miba_status status = e->by_event[i].cq ? endpoint_arm(e, &e->by_event[i]) : MIBA_OK;
+        if (status)
+            return status;
+    }
+    return MIBA_OK;
 }

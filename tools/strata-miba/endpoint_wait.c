@@ -30,13 +30,13 @@ void endpoint_look(struct endpoint *e, struct idle *w)
 }
 
 /* The signals of session.c end the wait, so that the link is looked at. */
-enum miba_status endpoint_sleep(struct endpoint *e)
+enum miba_status endpoint_sleep(struct endpoint *e, struct event_queue *q)
 {
     struct idle w = {0};
     struct ibv_cq *cq;
     void *context;
 
-    while (ibv_get_cq_event(e->channel, &cq, &context)) {
+    while (ibv_get_cq_event(q->channel, &cq, &context)) {
         if (errno != EINTR && errno != EAGAIN)
             return miba_fail_verb(&e->m->why, errno, "ibv_get_cq_event", NULL);
         endpoint_look(e, &w);
@@ -44,17 +44,17 @@ enum miba_status endpoint_sleep(struct endpoint *e)
             return MIBA_OK;
     }
     ibv_ack_cq_events(cq, 1);
-    e->armed = false;
+    q->armed = false;
     return MIBA_OK;
 }
 
-enum miba_status endpoint_arm(struct endpoint *e)
+enum miba_status endpoint_arm(struct endpoint *e, struct event_queue *q)
 {
-    const int error = ibv_req_notify_cq(e->event_cq, 0);
+    const int error = ibv_req_notify_cq(q->cq, 0);
 
     if (error)
         return miba_fail_verb(&e->m->why, error, "ibv_req_notify_cq", NULL);
-    e->armed = true;
+    q->armed = true;
     return MIBA_OK;
 }
 

@@ -7,9 +7,12 @@
 static enum miba_status shape_events(struct miba *m, const struct miba_case *c, struct traffic *t)
 {
     traffic_of_variant(m, c, t);
-    if (c->x > 1)
-        return miba_fail(&m->why, MIBA_UNSUPPORTED, "0 is polling, 1 is events");
-    t->events = c->x == 1;
+    if (c->x > 2)
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "0 is polling, 1 is events, 2 is events of both queues");
+    if (c->x == 2 && (t->pattern != PATTERN_PING_PONG || !miba_op_takes_receive(c->op)))
+        return miba_fail(&m->why, MIBA_UNSUPPORTED, "a side waits on one queue only");
+    t->events = c->x > 0;
+    t->send_events = c->x == 2;
     t->per_message = true;
     return MIBA_OK;
 }
@@ -54,7 +57,7 @@ static enum miba_status lead_visibility(struct miba *m, const struct miba_case *
     return results_add(m->results, &r, &m->why);
 }
 
-static const uint64_t ways[] = {0, 1};
+static const uint64_t ways[] = {0, 1, 2};
 static const uint64_t event_sizes[] = {8, 256, 4096, 65536};
 static const uint64_t windows[] = {1, 16, 64};
 static const uint64_t sizes[] = {64, 256, 4096, 65536, 1 << 20};
@@ -62,9 +65,10 @@ static const uint64_t sizes[] = {64, 256, 4096, 65536, 1 << 20};
 const struct miba_test test_events = {
     .name = "events",
     .paper = "Figure 12",
-    .isolates = "Waiting for completions by polling (0) or by events (1): arming the queue, sleeping, being woken. "
-                "Writes without "
-                "immediate data have no completion at the other side, so they are not here. Times are of one message.",
+    .isolates =
+        "Waiting for completions by polling (0), by events of the queue that a side waits for (1), or by events "
+        "of the queue of its own sends as well (2): arming the queue, sleeping, being woken. Writes without "
+        "immediate data have no completion at the other side, so they are not here. Times are of one message.",
     .x_name = "events",
     VALUES(ways),
     SIZES(event_sizes),

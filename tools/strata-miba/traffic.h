@@ -43,6 +43,7 @@ struct traffic {
     bool per_message; /* streams are reported in nanoseconds of a message, not in MB/s */
     bool check_order; /* ping-pong: whether all bytes of a write are there when its last one is */
     bool events;      /* waits for events of the receiving queue, or polls */
+    bool send_events; /* ping-pong: waits for events of the sending queue, too */
     bool srq;
     bool memfd;
     uint8_t sl;
