@@ -19,7 +19,7 @@ static enum miba_status shape_events(struct miba *m, const struct miba_case *c, 
 
 static enum miba_status shape_atomics(struct miba *m, const struct miba_case *c, struct traffic *t)
 {
-    traffic_base(m, c, PATTERN_STREAM, t);
+    traffic_base(m, c, c->x == 1 ? PATTERN_PING_PONG : PATTERN_STREAM, t);
     if (c->x == 0 || c->x > 8192)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "windows have 1 to 8192 operations");
     t->window = (uint32_t)c->x;
