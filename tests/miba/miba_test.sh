@@ -84,11 +84,13 @@ check "calls of one side are not marked" test "$(grep -c '^poll_empty.*scheduler
 # Memory that softhca writes by stores, several ports and devices, the other link layer.
 miba 0 latency "${quick[@]}" --values 8 --op write --memfd 1; out_has '^latency +write RC'
 SOFTHCA_LINK=roce SOFTHCA_DEVICES=2 miba 0 qp_connected latency "${quick[@]}" --values 8 --device soft1; out_has '^latency +send UD'
+# Several pairs, each with a buffer of its own and so many messages in a row; one queue for both directions; time stamps.
+miba 0 latency bandwidth both_ways "${quick[@]}" --values 100 --qps 4 --buffers 4 --burst 16 --op send,write,read
+out_has '^latency +read RC'
+miba 0 latency "${quick[@]}" --values 8 --one-cq 1 --qps 2 --stamps 1; out_has '^latency +send UC'
 # Events of both queues, where a side waits on both.
 miba 0 events "${quick[@]}" --size 8 --transport RC; out_has '^events +write_imm RC latency .*events 2 .*us'
 out_has '^events +read RC latency .*events 2 .*unsupported: a side waits on one queue only'
-# A pair with a buffer of its own has so many messages in a row.
-miba 0 qps "${quick[@]}" --size 100 --buffers 4 --burst 16; out_has '^qps +send RC bandwidth +size 100 .*qps 4'
 miba 0 latency "${quick[@]}" --values 8 --op read --mtu 256; out_has '^latency +read RC'
 
 # Thresholds: a generous one holds; one of nothing does not; one that meets no result does not either.

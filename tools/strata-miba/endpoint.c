@@ -85,6 +85,11 @@ static enum miba_status make_completion_queues(struct endpoint *e)
         t->pattern == PATTERN_PING_PONG ? miba_op_takes_receive(t->op) : t->pattern == PATTERN_STREAM && !e->m->leads;
     const uint32_t sends = t->qps * (t->window + 1), arrivals = t->qps * e->depth;
 
+    if (t->one_cq) {
+        const enum miba_status status = make_cq(e, &e->scq, sends + arrivals, false);
+        e->rcq = e->scq;
+        return status;
+    }
     const enum miba_status status = make_cq(e, &e->scq, sends, t->send_events || (t->events && !receives));
     return status ? status : make_cq(e, &e->rcq, arrivals, t->events && receives);
 }
@@ -210,7 +215,7 @@ void endpoint_destroy(struct endpoint *e)
         ibv_destroy_srq(e->srq);
     if (e->scq)
         ibv_destroy_cq(e->scq);
-    if (e->rcq)
+    if (e->rcq && e->rcq != e->scq)
         ibv_destroy_cq(e->rcq);
     for (unsigned i = 0; i < EVENT_QUEUES; i++)
         if (e->by_event[i].channel)

@@ -10,6 +10,8 @@
 
 #define PAIR_SLOTS 256u
 
+#define STAMPS 4096u
+
 /* What the other side says of itself. */
 struct remote {
     uint32_t qpn[MOST_QPS + MOST_LOADERS];
@@ -46,7 +48,7 @@ struct endpoint {
     uint64_t stride; /* from one buffer's pages to the next one's */
     uint32_t places; /* of a buffer in its pages, one cache line from each to the next; a power of 2 */
     struct ibv_mr *mr;
-    struct ibv_cq *scq, *rcq;
+    struct ibv_cq *scq, *rcq; /* the same one with t.one_cq */
     struct event_queue by_event[EVENT_QUEUES];
     struct ibv_srq *srq;
     uint8_t pair_of[PAIR_SLOTS]; /* by number: the first queue pair whose number ends so */
@@ -59,6 +61,7 @@ struct endpoint {
     uint32_t sent;       /* messages posted so far */
     uint32_t received;   /* messages received so far */
     uint32_t unsignaled; /* messages since the last one that makes a completion */
+    uint32_t stamped;    /* times kept so far */
     enum over over;
     uint64_t computed_ns;          /* computation in streams so far */
     uint64_t checked, torn;        /* writes whose order of visibility was looked at, and that were not whole */
@@ -67,6 +70,7 @@ struct endpoint {
     struct ibv_sge sge[MOST_LIST][MOST_SEGMENTS];
     struct ibv_recv_wr rwr;
     struct ibv_sge rsge[MOST_SEGMENTS];
+    uint64_t stamps[STAMPS]; /* the last ones, by the processor's counter */
 };
 
 #define ENDPOINT_QKEY 0x11111111u

@@ -6,6 +6,20 @@
 #include "post_inl.h"
 #include "wait_inl.h"
 
+/* Completions that wait_in_one_queue() waits for. */
+#define OWN    1u
+#define THEIRS 2u
+
+/* The processor's counter, or the clock where it has none that programs may read. */
+static inline uint64_t stamp_now(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    return miba_now();
+#endif
+}
+
 /* The last byte of a write says which message it is, other than the one before. */
 static unsigned char mark_of(uint32_t i)
 {
@@ -57,6 +71,8 @@ static enum miba_status receive(struct endpoint *e)
 
 static enum miba_status post_one(struct endpoint *e)
 {
+    if (e->t.stamps)
+        e->stamps[e->stamped++ % STAMPS] = stamp_now();
     if (e->t.check_order)
         memset(endpoint_tx(e, 0), mark_of(e->sent), e->t.size);
     else if (e->t.op == OP_WRITE)
@@ -65,8 +81,62 @@ static enum miba_status post_one(struct endpoint *e)
     return error ? miba_fail_verb(&e->m->why, error, "ibv_post_send", miba_op_name(e->t.op)) : MIBA_OK;
 }
 
+/* Waits for what `need` says, in the queue of both directions: the own message, the other side's, or both. */
+static enum miba_status wait_in_one_queue(struct endpoint *e, unsigned need)
+{
+    struct ibv_wc wc[2];
+    struct idle w = {0};
+
+    for (unsigned seen = 0; seen != need;) {
+        const int n = ibv_poll_cq(e->scq, 2, wc);
+        if (n < 0)
+            return miba_fail(&e->m->why, MIBA_FAILED, "ibv_poll_cq: %d", n);
+        for (int i = 0; i < n; i++) {
+            if (wc[i].status != IBV_WC_SUCCESS)
+                return endpoint_failed(e, &wc[i]);
+            if (!(wc[i].opcode & IBV_WC_RECV)) {
+                seen |= OWN;
+                continue;
+            }
+            seen |= THEIRS;
+            e->received++;
+            const int error = endpoint_repost(e, &wc[i]);
+            if (error)
+                return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(error));
+        }
+        const enum miba_status status = n ? MIBA_OK : wait_turn(e, e->scq, &w);
+        if (status || e->over)
+            return status;
+    }
+    return MIBA_OK;
+}
+
+/* Ping-pong with one queue for both directions: the own completion is awaited together with the next message. */
+static enum miba_status pingpong_in_one_queue(struct endpoint *e, bool first, unsigned n, uint64_t *ns)
+{
+    uint64_t begin = 0;
+    enum miba_status status = MIBA_OK;
+
+    for (unsigned i = 0; i < n + WARM_UP; i++) {
+        if (i == WARM_UP)
+            begin = miba_now();
+        if (!first)
+            status = wait_in_one_queue(e, i ? OWN | THEIRS : THEIRS);
+        if (!status && !e->over)
+            status = post_one(e);
+        if (first && !status && !e->over)
+            status = wait_in_one_queue(e, OWN | THEIRS);
+        if (status || e->over)
+            return status;
+    }
+    *ns = n ? miba_now() - begin : 0;
+    return first ? MIBA_OK : wait_in_one_queue(e, OWN);
+}
+
 enum miba_status pingpong(struct endpoint *e, bool first, unsigned n, uint64_t *ns)
 {
+    if (e->t.one_cq)
+        return pingpong_in_one_queue(e, first, n, ns);
     struct ibv_wc wc;
     uint64_t begin = 0;
     enum miba_status status = MIBA_OK;

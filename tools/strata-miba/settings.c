@@ -23,11 +23,14 @@ const struct setting miba_settings[] = {
     {"buffers", "N",
      "Buffers that messages use in turn; in translation_2 all buffers; 0: one, or what a test varies or needs (0)",
      true},
+    {"qps", "N", "Queue pairs that messages use in turn, in latency, bandwidth and both_ways (1)", true},
     {"burst", "N", "Posts in a row on one queue pair, and on one buffer, before the next one's (1)", true},
     {"mtu", "BYTES", "MTU of the path: 256, 512, 1024, 2048, 4096; 0: the port's (0)", true},
     {"sl", "N", "Service level (0)", true},
     {"pkey-index", "N", "Index of the partition key (0)", true},
     {"memfd", "0|1", "1: buffers lie in a shared memfd, which softhca writes by stores (0)", true},
+    {"one-cq", "0|1", "1: in latency, sends and receives of a side complete in one queue (0)", true},
+    {"stamps", "0|1", "1: the clock is read before each message of a ping-pong, and the time kept (0)", true},
     {"timeout", "S", "Seconds without an answer or a completion after which the peer counts as lost (4)", true},
     {"device", "NAME", "The device (the first)", false},
     {"port", "N", "The device's port (1)", false},
@@ -49,9 +52,11 @@ static int *number_of(struct settings *s, unsigned row, int *least, int *most)
     const struct {
         int *at, least, most;
     } of[] = {
-        {&s->samples, 1, 1001},   {&s->time_ms, 1, 600000}, {&s->count, 0, 1 << 20},  {&s->window, 1, 8192},
-        {&s->buffers, 0, 65536},  {&s->burst, 1, 8192},     {&s->mtu, 0, 4096},       {&s->sl, 0, 15},
-        {&s->pkey_index, 0, 127}, {&s->memfd, 0, 1},        {&s->timeout_s, 1, 3600}, {NULL, 0, 0},
+        {&s->samples, 1, 1001},   {&s->time_ms, 1, 600000}, {&s->count, 0, 1 << 20},
+        {&s->window, 1, 8192},    {&s->buffers, 0, 65536},  {&s->qps, 1, 64},
+        {&s->burst, 1, 8192},     {&s->mtu, 0, 4096},       {&s->sl, 0, 15},
+        {&s->pkey_index, 0, 127}, {&s->memfd, 0, 1},        {&s->one_cq, 0, 1},
+        {&s->stamps, 0, 1},       {&s->timeout_s, 1, 3600}, {NULL, 0, 0},
         {&s->port, 1, 255},       {&s->gid_index, -1, 255}, {&s->cpu, -1, 1023},
     };
 
@@ -69,6 +74,7 @@ void settings_defaults(struct settings *s)
                            .samples = 51,
                            .time_ms = 60,
                            .window = 64,
+                           .qps = 1,
                            .burst = 1,
                            .timeout_s = 4,
                            .port = 1,

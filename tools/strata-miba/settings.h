@@ -23,11 +23,14 @@ struct settings {
     int time_ms; /* for the samples of one case */
     int window;
     int buffers; /* 0: each test's own */
+    int qps;     /* of latency, bandwidth, both_ways */
     int burst;   /* posts in a row on one queue pair and buffer */
     int mtu;     /* bytes; 0: the port's */
     int sl;
     int pkey_index;
-    int memfd; /* whether buffers lie in a shared memfd */
+    int memfd;  /* whether buffers lie in a shared memfd */
+    int one_cq; /* whether a side's sends and receives of a ping-pong complete in one queue */
+    int stamps; /* whether the clock is read before each message of a ping-pong */
     int timeout_s;
     /* not compared */
     const char *device; /* NULL: the first */

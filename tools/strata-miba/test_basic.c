@@ -12,12 +12,16 @@ static enum miba_status by_size(struct miba *m, const struct miba_case *c, enum 
     if (c->x == 0 && c->op == OP_WRITE && pattern == PATTERN_PING_PONG)
         return miba_fail(&m->why, MIBA_UNSUPPORTED, "a write of no byte is not seen at the other side");
     t->size = (uint32_t)c->x;
+    t->qps = (uint32_t)m->set.qps;
     return MIBA_OK;
 }
 
 static enum miba_status shape_latency(struct miba *m, const struct miba_case *c, struct traffic *t)
 {
-    return by_size(m, c, PATTERN_PING_PONG, t);
+    const enum miba_status status = by_size(m, c, PATTERN_PING_PONG, t);
+
+    t->one_cq = m->set.one_cq && miba_op_takes_receive(c->op);
+    return status;
 }
 
 static enum miba_status shape_bandwidth(struct miba *m, const struct miba_case *c, struct traffic *t)

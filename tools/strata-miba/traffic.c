@@ -23,6 +23,7 @@ void traffic_base(const struct miba *m, const struct miba_case *c, enum pattern 
         .list = 1,
         .buffers = m->set.buffers ? (uint32_t)m->set.buffers : 1,
         .memfd = m->set.memfd != 0,
+        .stamps = m->set.stamps != 0,
         .sl = (uint8_t)m->set.sl,
         .pkey_index = (uint16_t)m->set.pkey_index,
     };

@@ -44,6 +44,8 @@ struct traffic {
     bool check_order; /* ping-pong: whether all bytes of a write are there when its last one is */
     bool events;      /* waits for events of the receiving queue, or polls */
     bool send_events; /* ping-pong: waits for events of the sending queue, too */
+    bool one_cq;      /* ping-pong: one completion queue for both directions */
+    bool stamps;      /* ping-pong: the clock is read before each message, and the time kept */
     bool srq;
     bool memfd;
     uint8_t sl;
