@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """strata-miba beside perftest, qperf and cmtime, in turns: medians of the same settings, and their ratio.
 
-usage: miba_compare.py TOOL LIBRARY [--rounds N] [--device NAME] [--only NAME] [--exchange PROGRAM]
+usage: miba_compare.py TOOL LIBRARY [--rounds N] [--device NAME] [--only NAME] [--exchange PROGRAM] [--control]
 
 LIBRARY is libsofthca.so; "-" for a device of the kernel, such as rxe0 in the guest. The other program's server and client stay on
 processors 0 and 1, as both sides of strata-miba do. Each row says whether it is met: on softhca within 3 % of the other program; on a
-device of the kernel within that or within the other's own spread, the quartiles of its rounds. With --exchange, bench/exchange of the
+device of the kernel within that or within the other's own spread, the quartiles of its rounds. Each second round begins with the other
+program. With --control it is compared with itself: such ratios are the noise of the machine. With --exchange, bench/exchange of the
 build, a run is repeated if the time of a cache line's exchange between the two processors has changed meanwhile (gauge.py). Exit status 1
 when a row is missed.
 """
@@ -28,38 +29,45 @@ LATENCY, BANDWIDTH = "latency", "bandwidth"
 CONNECTION = "connection"
 CM_STEPS = ("resolve addr", "resolve route", "create qp", "connect", "disconnect")
 # What a latency of perftest does as strata-miba does: as many receives (-r), all samples printed in their order (-U), of which batches are
-# as long as strata-miba's. Of a bandwidth: window and completions (-t, -Q).
-SAME = {LATENCY: ["-U"], BANDWIDTH: ["-t", "64", "-Q", "1"]}
+# as long as strata-miba's. Of a bandwidth: window and completions (-t, -Q), the clock read at its begin and end only (-N).
+SAME = {LATENCY: ["-U"], BANDWIDTH: ["-t", "64", "-Q", "1", "-N"]}
 RECEIVES = ["-r", "64"]
+# What a latency of strata-miba does as perftest does: a time stamp for each message, on both sides.
+STAMPS = ["--stamps", "1"]
+# With several pairs perftest has a window for each (64), and a buffer; its first round fills one window after the other, and completions
+# that are polled in this order keep it.
+PAIRS = ["--qps", "4", "--window", "256", "--buffers", "4", "--burst", "64"]
+# qperf has one queue of completions for both directions of a latency, and this many messages in flight of a bandwidth.
+ONE_QUEUE = ["--one-cq", "1"]
+QPERF_WINDOW = ["--window", "1024"]
 # Differences that remain, printed with a row that is missed.
-EVENTS = "perftest waits by events for its own sends, too"
-MEANS = "the other's is a mean over all its messages, in which a turn of the scheduler shows"
-PAIRS = "perftest has buffers of its own for each pair, and posts 16 messages to a pair before it goes to the next one"
-LOOP = "qperf has one completion queue for both directions and polls for two completions; three digits"
+LOOP = "qperf posts one receive; three digits"
 STEPS = "cmtime has each step under way for all connections at once; strata-miba has one after the other, its server in the same process"
 # perftest has a list of devices, and disables inline on others whatever -I says: its messages are copied, and so are ours then.
 NO_INLINE = "Disabling it"
 # Name, the other program with its arguments, its kind, our arguments, the variant and value of the row that is compared, the remark.
 CASES = [
-    ("send latency", ["ib_send_lat", "-s", "8", "-I", "0", *RECEIVES], LATENCY, ["latency", "--op", "send", "--values", "8"], None, ""),
-    ("write latency", ["ib_write_lat", "-s", "8", "-I", "0"], LATENCY, ["latency", "--op", "write", "--values", "8"], None, ""),
-    ("read latency", ["ib_read_lat", "-s", "8"], LATENCY, ["latency", "--op", "read", "--values", "8"], None, ""),
-    ("atomic latency", ["ib_atomic_lat", "-A", "FETCH_AND_ADD"], LATENCY, ["atomics", "--op", "fetch_add"], ("", "1"), ""),
+    ("send latency", ["ib_send_lat", "-s", "8", "-I", "0", *RECEIVES], LATENCY,
+     ["latency", "--op", "send", "--values", "8", *STAMPS], None, ""),
+    ("write latency", ["ib_write_lat", "-s", "8", "-I", "0"], LATENCY, ["latency", "--op", "write", "--values", "8", *STAMPS], None, ""),
+    ("read latency", ["ib_read_lat", "-s", "8"], LATENCY, ["latency", "--op", "read", "--values", "8", *STAMPS], None, ""),
+    ("atomic latency", ["ib_atomic_lat", "-A", "FETCH_AND_ADD"], LATENCY, ["atomics", "--op", "fetch_add", *STAMPS], ("", "1"), ""),
     ("inline send latency", ["ib_send_lat", "-s", "64", "-I", "64", *RECEIVES], LATENCY,
-     ["inline", "--op", "send", "--values", "64"], ("inline", "64"), ""),
+     ["inline", "--op", "send", "--values", "64", *STAMPS], ("inline", "64"), ""),
     ("inline write latency", ["ib_write_lat", "-s", "64", "-I", "64"], LATENCY,
-     ["inline", "--op", "write", "--values", "64"], ("inline", "64"), ""),
+     ["inline", "--op", "write", "--values", "64", *STAMPS], ("inline", "64"), ""),
     ("send latency by events", ["ib_send_lat", "-s", "8", "-e", "-I", "0", *RECEIVES], LATENCY,
-     ["events", "--op", "send", "--size", "8"], ("latency", "1"), EVENTS),
-    ("write bandwidth", ["ib_write_bw", "-s", "65536"], BANDWIDTH, ["bandwidth", "--op", "write", "--values", "64k"], None, MEANS),
-    ("read bandwidth", ["ib_read_bw", "-s", "65536"], BANDWIDTH, ["bandwidth", "--op", "read", "--values", "64k"], None, MEANS),
+     ["events", "--op", "send", "--size", "8", *STAMPS], ("latency", "2"), ""),
+    ("write bandwidth", ["ib_write_bw", "-s", "65536"], BANDWIDTH, ["bandwidth", "--op", "write", "--values", "64k"], None, ""),
+    ("read bandwidth", ["ib_read_bw", "-s", "65536"], BANDWIDTH, ["bandwidth", "--op", "read", "--values", "64k"], None, ""),
     ("send bandwidth", ["ib_send_bw", "-s", "65536", "-r", "512"], BANDWIDTH,
-     ["bandwidth", "--op", "send", "--values", "64k"], None, MEANS),
+     ["bandwidth", "--op", "send", "--values", "64k"], None, ""),
     ("write bandwidth, 4 pairs", ["ib_write_bw", "-s", "65536", "-q", "4"], BANDWIDTH,
-     ["qps", "--op", "write", "--size", "65536"], ("bandwidth", "4"), PAIRS),
-    ("send latency (qperf)", ["qperf", "-cp", "1", "rc_lat"], LATENCY, ["latency", "--op", "send", "--values", "1"], None, LOOP),
+     ["bandwidth", "--op", "write", "--values", "64k", *PAIRS], None, ""),
+    ("send latency (qperf)", ["qperf", "-cp", "1", "rc_lat"], LATENCY,
+     ["latency", "--op", "send", "--values", "1", *ONE_QUEUE], None, LOOP),
     ("write bandwidth (qperf)", ["qperf", "-cp", "1", "rc_rdma_write_bw"], BANDWIDTH,
-     ["bandwidth", "--op", "write", "--values", "64k"], None, MEANS),
+     ["bandwidth", "--op", "write", "--values", "64k", *QPERF_WINDOW], None, ""),
     ("connection (cmtime)", ["cmtime"], CONNECTION, ["cm"], ("", "16"), STEPS),
 ]
 
@@ -76,24 +84,40 @@ class Device:
 
     def __init__(self, options):
         self.name, self.port = options.device, 18700 + os.getpid() % 1000
+        self.gauge, self.rounds, self.control = Gauge(options.exchange, [0, 1]), options.rounds, options.control
         self.environment = dict(os.environ)
         self.soft = options.library != "-"
         self.no_inline = False  # said by perftest
         if self.soft:
-            # Batches shorter than a turn of the scheduler, so that the median leaves out those that lost the processor.
+            # Batches of latencies shorter than a turn of the scheduler: the median leaves out those that lost the processor.
             self.environment["LD_PRELOAD"] = options.library
-            samples, self.ours, self.gid, self.address = 301, [], [], "127.0.0.1"
-            self.qperf = ["localhost"]
-            self.messages, self.events, self.large, self.connections, self.seconds = "20000", "5000", "2000", "100", "1"
+            self.timeout, self.gid, self.address, self.qperf = [], [], "127.0.0.1", ["localhost"]
+            self.batch, self.samples, self.messages, self.events, self.large = 192, 301, 20000, 5000, 1920
+            self.connections, self.seconds, self.in_a_second = "100", 1, {LATENCY: 400000, BANDWIDTH: 90000}
         else:
-            samples, self.ours, self.gid, self.address = 31, ["--timeout", "60"], ["-x", "1"], "10.77.0.10"
+            self.timeout, self.gid, self.address = ["--timeout", "60"], ["-x", "1"], "10.77.0.10"
             self.qperf = [self.address, "-cm", "1"]  # qperf sets no GID, which Ethernet needs; librdmacm does
-            self.messages, self.events, self.large, self.connections, self.seconds = "1000", "500", "50", "20", "3"
-        self.ours += ["--samples", str(samples), "--time", str(TIME_MS)]
-        self.batch_us = 1e3 * TIME_MS / samples
+            self.batch, self.samples, self.messages, self.events, self.large = 48, 31, 1000, 500, 192
+            self.connections, self.seconds, self.in_a_second = "20", 3, {LATENCY: 10000, BANDWIDTH: 600}
 
     def count(self, command, kind):
-        return self.events if "-e" in command else self.messages if kind == LATENCY else self.large
+        """Messages of a run of perftest, for each pair."""
+        if kind == LATENCY:
+            return self.events if "-e" in command else self.messages
+        return self.large // (int(command[command.index("-q") + 1]) if "-q" in command else 1)
+
+    def sampling(self, command, kind):
+        """Arguments for samples of strata-miba that are means over as many messages as the other's: the difference of a batch and one
+        of a quarter of it."""
+        if kind == CONNECTION:
+            return ["--samples", "31"]
+        if command[0] == "qperf":
+            samples, messages = 1, self.seconds * self.in_a_second[kind]
+        elif kind == BANDWIDTH:
+            samples, messages = 5, self.large
+        else:
+            samples, messages = self.samples, self.batch
+        return ["--samples", str(samples), "--time", str(TIME_MS), "--count", str(messages * 4 // 3)]
 
 
 def listens(number):
@@ -138,7 +162,7 @@ def other_cmtime(device):
 def other_qperf(device, command, kind):
     port, size = ["-lp", str(device.port)], ["-m", "1" if kind == LATENCY else "64K"]
     text = pair(device, ["qperf", *port],
-                ["qperf", *port, "-t", device.seconds, "-u", "-i", device.name, *size, *device.qperf, *command[1:]], device.port)
+                ["qperf", *port, "-t", str(device.seconds), "-u", "-i", device.name, *size, *device.qperf, *command[1:]], device.port)
     found = re.search(r"(?:latency|bw) *= *([0-9.,]+) *(ns|us|ms|KB/sec|MB/sec|GB/sec|bytes/sec)", text)
     if not found:
         raise Failed(" ".join(command), text)
@@ -146,9 +170,8 @@ def other_qperf(device, command, kind):
     return float(found.group(1).replace(",", "")) * scale[found.group(2)]
 
 
-def as_batches(samples, batch_us):
+def as_batches(samples, length):
     """strata-miba's figure is the median of the means of its batches; a median of single messages is some 5 % less."""
-    length = max(1, round(batch_us / statistics.median(samples)))
     return statistics.median(statistics.mean(samples[i:i + length]) for i in range(0, max(1, len(samples) - length + 1), length))
 
 
@@ -159,22 +182,22 @@ def other(device, command, kind):
         return other_cmtime(device)
     if command[0] == "qperf":
         return other_qperf(device, command, kind)
-    command = [command[0], "-d", device.name, *device.gid, "-p", str(device.port), "-F", "-n", device.count(command, kind),
+    command = [command[0], "-d", device.name, *device.gid, "-p", str(device.port), "-F", "-n", str(device.count(command, kind)),
                *SAME[kind], *command[1:]]
     text = pair(device, command, [*command, "localhost"], device.port)
     device.no_inline |= NO_INLINE in text
     if kind == LATENCY:
         samples = [float(us) for us in re.findall(r"^[0-9]+, ([0-9.e+-]+)$", text, re.MULTILINE)]
         if samples:
-            return 1e3 * as_batches(samples, device.batch_us)
+            return 1e3 * as_batches(samples, device.batch)
     rows = [line.split() for line in text.splitlines() if re.match(r"^ *[0-9]+ +[0-9]+ ", line)]
     if not rows or kind == LATENCY:
         raise Failed(" ".join(command), text)
     return float(rows[-1][3]) * 1048576 / 1e6
 
 
-def ours(device, tool, arguments, kind, wanted):
-    command = [tool, "--csv", "--transport", "RC", "--device", device.name, *device.ours, *arguments]
+def ours(device, tool, sampling, arguments, kind, wanted):
+    command = [tool, "--csv", "--transport", "RC", "--device", device.name, *device.timeout, *sampling, *arguments]
     done = subprocess.run(command, env=device.environment, stdout=subprocess.PIPE, check=True, timeout=300)
     rows = [line.split(",") for line in done.stdout.decode().splitlines()[1:]]
     if kind == CONNECTION:
@@ -194,6 +217,38 @@ def verdict(device, ratio, inside):
     return "MISSED"
 
 
+def row(device, tool, case):
+    """Prints a row; whether it is met. Each second round begins with the other program, so that neither always comes second."""
+    name, command, kind, arguments, wanted, remark = case
+    mine, theirs = [], []
+    # perftest takes one event and polls once: softhca's other way of arming makes it wait for events that do not come.
+    device.environment["SOFTHCA_ARM"] = "new" if "-e" in command else "unpolled"
+    their_job = functools.partial(other, device, command, kind)
+    try:
+        for i in range(device.rounds):
+            if i % 2 == 0:
+                theirs.append(device.gauge.run(their_job))
+            if wanted and wanted[0] == "inline" and device.no_inline:
+                wanted, name = ("copied", wanted[1]), name.replace("inline", "not inline")
+            own_job = functools.partial(ours, device, tool, device.sampling(command, kind), arguments, kind, wanted)
+            mine.append(device.gauge.run(their_job if device.control else own_job))
+            if i % 2 == 1:
+                theirs.append(device.gauge.run(their_job))
+    except (Failed, subprocess.SubprocessError) as why:
+        print(f"{name:26}FAILED: {why}", flush=True)
+        return False
+    low, _, high = statistics.quantiles(theirs, n=4)
+    a, b = statistics.median(mine), statistics.median(theirs)
+    said = verdict(device, a / b, low <= a <= high)
+    met = not said.startswith("MISSED")
+    if not met and remark:
+        said += f" ({remark})"
+    unit = "MB/s" if kind == BANDWIDTH else "ns"
+    spread = f"{low:.0f} to {high:.0f}"
+    print(f"{name:26}{a:8.0f} {unit:4}{b:8.0f} {unit:4}{a / b:8.3f}  {spread:24}{said}", flush=True)
+    return met
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tool")
@@ -202,46 +257,27 @@ def main():
     parser.add_argument("--device", default="soft0")
     parser.add_argument("--only")
     parser.add_argument("--exchange")
+    parser.add_argument("--control", action="store_true")
     options = parser.parse_args()
     device = Device(options)
-    gauge = Gauge(options.exchange, [0, 1])
     missed, rows = [], 0
     print(f"load average {os.getloadavg()[0]:.1f}; {options.rounds} rounds; medians; target: " +
           (f"{TARGET:.0%}" if device.soft else f"{TARGET:.0%} or the other's own spread"))
-    print(f"{'':26}{'strata-miba':>13}{'other':>13}{'ratio':>8}  {'quartiles of the other':24}verdict")
-    for name, command, kind, arguments, wanted, remark in CASES:
+    print(f"{'':26}{'other' if options.control else 'strata-miba':>13}{'other':>13}{'ratio':>8}  {'quartiles of the other':24}verdict")
+    for case in CASES:
+        name, command = case[:2]
         if options.only and options.only not in name:
             continue
         if not shutil.which(command[0]):
             print(f"{name:26}{command[0]} is not installed")
             continue
-        mine, theirs = [], []
-        # perftest takes one event and polls once: softhca's other way of arming makes it wait for events that do not come.
-        device.environment["SOFTHCA_ARM"] = "new" if "-e" in command else "unpolled"
         rows += 1
-        try:
-            for _ in range(options.rounds):
-                theirs.append(gauge.run(functools.partial(other, device, command, kind)))
-                if wanted and wanted[0] == "inline" and device.no_inline:
-                    wanted, name = ("copied", wanted[1]), name.replace("inline", "not inline")
-                mine.append(gauge.run(functools.partial(ours, device, options.tool, arguments, kind, wanted)))
-        except (Failed, subprocess.SubprocessError) as why:
+        if not row(device, options.tool, case):
             missed.append(name)
-            print(f"{name:26}FAILED: {why}", flush=True)
-            continue
-        low, _, high = statistics.quantiles(theirs, n=4)
-        a, b = statistics.median(mine), statistics.median(theirs)
-        said = verdict(device, a / b, low <= a <= high)
-        if said.startswith("MISSED"):
-            missed.append(name)
-            said += f" ({remark})" if remark else ""
-        unit = "MB/s" if kind == BANDWIDTH else "ns"
-        spread = f"{low:.0f} to {high:.0f}"
-        print(f"{name:26}{a:8.0f} {unit:4}{b:8.0f} {unit:4}{a / b:8.3f}  {spread:24}{said}", flush=True)
     if device.no_inline:
         print("perftest does not know the device and disables inline: rows of -I compare messages that are copied")
-    if str(gauge):
-        print(gauge)
+    if str(device.gauge):
+        print(device.gauge)
     print(f"RESULT: {rows - len(missed)} of {rows} rows met" + (f"; missed: {', '.join(missed)}" if missed else ""))
     return 1 if missed else 0
 
