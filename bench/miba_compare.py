@@ -92,7 +92,7 @@ class Device:
             # Batches of latencies shorter than a turn of the scheduler: the median leaves out those that lost the processor.
             self.environment["LD_PRELOAD"] = options.library
             self.timeout, self.gid, self.address, self.qperf = [], [], "127.0.0.1", ["localhost"]
-            self.batch, self.samples, self.messages, self.events, self.large = 192, 301, 20000, 5000, 1920
+            self.batch, self.samples, self.messages, self.events, self.large = 192, 301, 20000, 5000, 7680
             self.connections, self.seconds, self.in_a_second = "100", 1, {LATENCY: 400000, BANDWIDTH: 90000}
         else:
             self.timeout, self.gid, self.address = ["--timeout", "60"], ["-x", "1"], "10.77.0.10"
@@ -114,7 +114,7 @@ class Device:
         if command[0] == "qperf":
             samples, messages = 1, self.seconds * self.in_a_second[kind]
         elif kind == BANDWIDTH:
-            samples, messages = 5, self.large
+            samples, messages = 1, self.large  # of several the median would leave out those that lost the processor
         else:
             samples, messages = self.samples, self.batch
         return ["--samples", str(samples), "--time", str(TIME_MS), "--count", str(messages * 4 // 3)]
