@@ -87,7 +87,7 @@ static enum miba_status wait_in_one_queue(struct endpoint *e, unsigned need)
     struct ibv_wc wc[2];
     struct idle w = {0};
 
-    for (unsigned seen = 0; seen != need;) {
+    for (unsigned seen = 0; (seen & need) != need;) {
         const int n = ibv_poll_cq(e->scq, 2, wc);
         if (n < 0)
             return miba_fail(&e->m->why, MIBA_FAILED, "ibv_poll_cq: %d", n);

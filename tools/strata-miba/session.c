@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "machine.h"
 
-#define PROTOCOL 3
+#define PROTOCOL 4
 
 static void tick(int signal_number)
 {
