@@ -97,7 +97,7 @@ class Device:
         else:
             self.timeout, self.gid, self.address = ["--timeout", "60"], ["-x", "1"], "10.77.0.10"
             self.qperf = [self.address, "-cm", "1"]  # qperf sets no GID, which Ethernet needs; librdmacm does
-            self.batch, self.samples, self.messages, self.events, self.large = 48, 31, 1000, 500, 192
+            self.batch, self.samples, self.messages, self.events, self.large = 48, 31, 1000, 500, 1024
             self.connections, self.seconds, self.in_a_second = "20", 3, {LATENCY: 10000, BANDWIDTH: 600}
 
     def count(self, command, kind):

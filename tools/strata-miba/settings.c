@@ -24,7 +24,7 @@ const struct setting miba_settings[] = {
      "Buffers that messages use in turn; in translation_2 all buffers; 0: one, or what a test varies or needs (0)",
      true},
     {"qps", "N", "Queue pairs that messages use in turn, in latency, bandwidth and both_ways (1)", true},
-    {"burst", "N", "Posts in a row on one queue pair, and on one buffer, before the next one's (1)", true},
+    {"burst", "N", "Posts in a row on one queue pair, and from one buffer, before the next one's (1)", true},
     {"mtu", "BYTES", "MTU of the path: 256, 512, 1024, 2048, 4096; 0: the port's (0)", true},
     {"sl", "N", "Service level (0)", true},
     {"pkey-index", "N", "Index of the partition key (0)", true},
