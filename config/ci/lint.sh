@@ -25,6 +25,7 @@ tree() { # glob...
 
 # Warnings and include folders as the build gives them: the file's own component, and tests/ for tests.
 WARNINGS=$(sed -n 's/^WARNING_FLAGS="\(-Wall .*\)"$/\1/p' configure.ac)
+[ -n "$WARNINGS" ] || { echo "lint.sh: configure.ac has no line WARNING_FLAGS=\"-Wall ...\"" >&2 && exit 1; }
 export WARNINGS
 flags() { # file
     local dir=${1%/*}
