@@ -72,6 +72,12 @@ static int arm(struct st_btl *b, struct st_btl_wait *w)
     return STRATA_OK;
 }
 
+static bool keep(struct st_btl *b, const void *data, uint32_t len, struct st_btl_kept *kept)
+{
+    (void)b, (void)data, (void)len, (void)kept;
+    return false;
+}
+
 #define SAYS(b, text)                                                                                                  \
     do {                                                                                                               \
         const char *says = st_btl_check(&(b));                                                                         \
@@ -120,6 +126,10 @@ START_TEST(contract_is_checked)
     b = good();
     b.caps |= ST_BTL_MENDS | ST_BTL_KEEP | ST_BTL_BOTH_TOLD;
     ck_assert_ptr_null(st_btl_check(&b));
+    b = good();
+    struct st_btl_hints hints = {.keep = keep};
+    b.hints = &hints;
+    SAYS(b, "keep and release");
     b = good();
     b.max_overtaking = 1;
     SAYS(b, "max_overtaking must be 0");

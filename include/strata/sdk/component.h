@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 #define ST_COMPONENT_MAGIC 0x5354524154413031ull /* "STRATA01" */
-#define ST_ABI_VERSION     5u                    /* raised by every incompatible change below sdk/ */
+#define ST_ABI_VERSION     6u                    /* raised by every incompatible change below sdk/ */
 
 /* Marks functions that libstrata exports for plugins, and the one symbol that a plugin exports. */
 #define ST_API STRATA_API
