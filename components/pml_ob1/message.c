@@ -28,7 +28,7 @@ static void ob1_kept_leave(struct st_btl_kept *head)
 
     st_list_remove(&kept->node);
     if (ob1_msg_copy(kept->pml, msg)) {
-        kept->pml->unexpected_bytes += msg->a.len;
+        ob1_unexpected_left(kept->pml, msg->a.len);
     } else {
         msg->a.data = NULL;
         msg->a.len = 0;

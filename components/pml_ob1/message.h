@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct ob1_kept) <= OB1_MSG_ROOM, "keeping a payload makes
 struct ob1_msg *ob1_msg_make(struct ob1 *pml, const struct ob1_arrival *a);
 void ob1_msg_free(struct ob1 *pml, struct ob1_msg *msg);
 void ob1_msg_drop_payload(struct ob1 *pml, struct ob1_msg *msg);
-/* The transport takes its memory back, and there was no other: the message cannot be received. */
+/* Whether the message was lost: its transport took the memory back, and there was no memory for a copy. */
 static inline bool ob1_is_lost(const struct ob1_arrival *a)
 {
     return a->type <= OB1_EAGER_SYNC && a->len < a->length;
@@ -54,6 +54,8 @@ void ob1_msg_taken(const struct ob1 *pml, struct ob1_msg *msg);
 
 /* throttle.c: the account of unexpected payload; job_rank has sent it */
 void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes);
+/* Payload that left the memory of a transport: counted, and looked at when the next one grows. */
+void ob1_unexpected_left(struct ob1 *pml, size_t bytes);
 void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes);
 void ob1_on_throttle(struct ob1 *pml, const struct st_frag *frag, const union wire_any *h);
 

@@ -28,6 +28,11 @@ void ob1_unexpected_grew(struct ob1 *pml, int job_rank, size_t bytes)
     throttle_send(pml, peer, true);
 }
 
+void ob1_unexpected_left(struct ob1 *pml, size_t bytes)
+{
+    pml->unexpected_bytes += bytes;
+}
+
 void ob1_unexpected_shrank(struct ob1 *pml, size_t bytes)
 {
     struct st_node *n;

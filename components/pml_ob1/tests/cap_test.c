@@ -184,6 +184,49 @@ START_TEST(so_much_stays)
 }
 END_TEST
 
+enum { MOST = 1000 };
+
+/* All messages stay with the transport, which takes them back: their copies count, so that the sender is asked to
+ * announce its messages, and is let go when all are received. */
+static void kept_and_left(struct tw_rank *r)
+{
+    static char data[MOST][LENGTH];
+    static int sent;
+    static strata_request_t *req[MOST];
+    const struct ob1_peer *peer = NULL;
+    char buf[LENGTH];
+
+    for (sent = r->rank == 0 ? 0 : sent; r->rank == 0 && sent < MOST && !(peer && peer->announce); sent++) {
+        pattern_fill(data[sent], LENGTH, (uint64_t)sent);
+        CHECK_OK(strata_isend(r->comm, data[sent], LENGTH, 1, 1, &req[sent]));
+        peer = ob1_peer_of(st_worker_peer_known(r->comm->worker, 1));
+        for (int k = 0; k < 100; k++)
+            strata_progress(r->s);
+    }
+    tw_quiesce(r);
+    if (r->rank == 0)
+        CHECK_MSG(sent < MOST, "the sender was not asked to announce messages");
+    for (int i = 0; i < sent && r->rank == 1; i++) {
+        CHECK_OK(strata_recv(r->comm, buf, LENGTH, 0, 1, NULL));
+        CHECK_EQ(pattern_check(buf, LENGTH, (uint64_t)i), -1);
+    }
+    if (r->rank == 0)
+        CHECK_OK(strata_waitall((size_t)sent, req, NULL));
+    while (r->rank == 0 && peer->announce)
+        strata_progress(r->s);
+    tw_quiesce(r);
+}
+
+START_TEST(what_left_a_transport_counts)
+{
+    tw_run(&(struct tw_options){.n = 2,
+                                .settings = "btl=shuffle,self btl_shuffle_eager_limit=4k pml_ob1_unexpected_max=64k "
+                                            "btl_shuffle_keep_percent=100 btl_shuffle_leave_percent=100 "
+                                            "mca_base_spin=2 mca_base_yield=0"},
+           kept_and_left, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ob1_cap");
@@ -194,6 +237,7 @@ int main(void)
     tcase_add_test(tc, the_newest_counts);
     tcase_add_test(tc, all_is_given_back_at_the_end);
     tcase_add_test(tc, so_much_stays);
+    tcase_add_test(tc, what_left_a_transport_counts);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
