@@ -1,9 +1,10 @@
 /* Unexpected messages of a peer with a ring of eager RDMA: `kept WHAT ROUNDS [FILE]`. In each round rank 0 sends
- * MESSAGES of one to sixty lines, and rank 1 receives none before the last one; then it receives them in an order of
+ * messages of one to sixty lines, and rank 1 receives none before the last one; then it receives them in an order of
  * its own, some by source and tag, some by wildcards, some after a matched probe, and checks each byte. WHAT:
  * - any: some messages of a round are received after those of the next one; with FILE, ROUNDS more until it exists
- * - quiet: rank 1 waits for long before it receives them, so that its rings are revoked
- * - killed: rank 0 kills itself when the last round has arrived; rank 1 receives its messages afterwards
+ * - quiet: few and short ones; rank 1 waits before it receives them, with ROUNDS more until a ring of its was revoked
+ * - killed: rank 0 kills itself when the last round has arrived; rank 1 receives its messages, few and short
+ *   ones, afterwards
  * - finalize: messages of the last round are not received, of which one was taken by a probe
  * Rank 1 prints the counters of eager RDMA. */
 #include <signal.h>
@@ -12,15 +13,16 @@
 #include "support/suite.h"
 #include "support/watchdog.h"
 
-enum { MESSAGES = 30, LONGEST = 3800, SHORTEST = 1, ALL = 1000, GO = 1001, NEVER = 1002, MORE = 1003 };
+enum { MOST = 30, FEW = 10, LONGEST = 3800, SHORTEST = 1, ALL = 1000, GO = 1001, NEVER = 1002, MORE = 1003 };
 
 static strata_t *s;
 static strata_comm_t *world;
 static struct rnd rnd = {7};
+static int messages = MOST; /* of a round. FEW: all are short, and take less of a ring than may be held */
 
 static size_t length_of(uint64_t number)
 {
-    const size_t spread = number % 5 == 0 ? LONGEST : 500;
+    const size_t spread = messages == MOST && number % 5 == 0 ? LONGEST : 500;
 
     return SHORTEST + (size_t)(number * 2654435761u >> 7) % spread;
 }
@@ -30,8 +32,8 @@ static void send_round(int round)
 {
     static char data[LONGEST + 1];
 
-    for (int i = 0; i < MESSAGES; i++) {
-        uint64_t number = (uint64_t)round * MESSAGES + (uint64_t)i;
+    for (int i = 0; i < messages; i++) {
+        uint64_t number = (uint64_t)round * MOST + (uint64_t)i;
         pattern_fill(data, length_of(number), number);
         CHECK_OK(strata_send(world, data, length_of(number), 1, i));
         suite_await(world, 1, GO);
@@ -42,7 +44,7 @@ static void send_round(int round)
 /* All messages of the round have arrived, as the sender's order is kept. */
 static void await_round(void)
 {
-    for (int i = 0; i < MESSAGES; i++) {
+    for (int i = 0; i < messages; i++) {
         suite_arrived(world, 0, i);
         suite_signal(world, 0, GO);
     }
@@ -52,7 +54,7 @@ static void await_round(void)
 static void receive(int round, int i)
 {
     static char data[LONGEST + 1];
-    uint64_t number = (uint64_t)round * MESSAGES + (uint64_t)i;
+    uint64_t number = (uint64_t)round * MOST + (uint64_t)i;
     strata_status_t status;
     strata_message_t *m;
 
@@ -70,7 +72,7 @@ static void receive(int round, int i)
 static void receive_round(int round, uint32_t which)
 {
     while (which) {
-        int i = (int)rnd_below(&rnd, MESSAGES);
+        int i = (int)rnd_below(&rnd, (uint32_t)messages);
         if (which >> i & 1)
             receive(round, i);
         which &= ~(UINT32_C(1) << i);
@@ -93,7 +95,7 @@ static void sender(const char *what, int first, int rounds)
 
 static void receiver(const char *what, int first, int rounds)
 {
-    const uint32_t all = (UINT32_C(1) << MESSAGES) - 1;
+    const uint32_t all = (UINT32_C(1) << messages) - 1;
     uint32_t late = 0, now;
     strata_message_t *m;
 
@@ -118,19 +120,29 @@ static void receiver(const char *what, int first, int rounds)
         CHECK_OK(strata_mprobe(world, 0, 5, &m, NULL));
 }
 
-/* Rank 0 sees the file and tells the other. */
-static int more_rounds(const char *until)
+static void sum_counter(void *arg, const strata_counter_t *c)
 {
+    if (strcmp(c->component, "openib") == 0 && strcmp(c->name, "rings_revoked") == 0)
+        *(uint64_t *)arg += c->value;
+}
+
+/* Rank 0 sees the file, rank 1 its revoked rings; one tells the other. */
+static int more_rounds(const char *what, const char *until)
+{
+    const bool quiet = !strcmp(what, "quiet");
+    const int decides = quiet ? 1 : 0;
+    uint64_t revoked = 0;
     int more = 0;
 
-    if (!until)
+    if (!quiet && !until)
         return 0;
-    if (strata_rank(s) == 0) {
-        more = access(until, F_OK) != 0;
-        CHECK_OK(strata_send(world, &more, sizeof more, 1, MORE));
-    } else {
-        CHECK_OK(strata_recv(world, &more, sizeof more, 0, MORE, NULL));
+    if (strata_rank(s) != decides) {
+        CHECK_OK(strata_recv(world, &more, sizeof more, decides, MORE, NULL));
+        return more;
     }
+    CHECK_OK(strata_counters(s, sum_counter, &revoked));
+    more = quiet ? revoked == 0 : access(until, F_OK) != 0;
+    CHECK_OK(strata_send(world, &more, sizeof more, 1 - decides, MORE));
     return more;
 }
 
@@ -150,6 +162,8 @@ int main(int argc, char **argv)
     strata_config_t config = STRATA_CONFIG_INIT;
     char why[256];
 
+    if (!strcmp(what, "quiet") || !strcmp(what, "killed"))
+        messages = FEW;
     config.error_text = why;
     config.error_text_size = sizeof why;
     CHECK_MSG(strata_init(&config, &s) == STRATA_OK, "strata_init: %s", why);
@@ -163,7 +177,7 @@ int main(int argc, char **argv)
         if (first == 0 && argc > 3)
             fprintf(stderr, "running\n");
         first += rounds;
-    } while (more_rounds(argc > 3 ? argv[3] : NULL));
+    } while (more_rounds(what, argc > 3 ? argv[3] : NULL));
     if (strata_rank(s) == 1) {
         CHECK_OK(strata_counters(s, print_counter, NULL));
         printf("rank 1: all received\n");
