@@ -29,7 +29,7 @@ static inline void ib_ring_return(struct ib_ring_in *r, char *end, uint32_t len,
 
 bool ib_keep(struct st_btl *btl, const void *data, uint32_t len, struct st_btl_kept *kept); /* of struct st_btl_hints */
 void ib_release(struct st_btl *btl, struct st_btl_kept *kept);
-/* Slots are held: ends the keeping of the oldest messages, so that the sender has enough slots. */
+/* Ends the keeping of the oldest messages while more slots are held than the bound permits. */
 void ib_kept_trim(struct ib_module *m, struct ib_ring_in *r);
 void ib_kept_end(struct ib_module *m, struct ib_ring_in *r); /* ends the keeping of all: the ring ends */
 
