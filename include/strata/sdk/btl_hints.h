@@ -15,9 +15,10 @@ struct st_btl_kept {
     /* Set by the client. The transport needs the memory back: the client copies the bytes before it returns, and the
      * message is released by that. Called from any op but keep and release; calls no op of any module. */
     void (*leave)(struct st_btl_kept *kept);
-    struct st_node node; /* this and the following: the module's own */
-    void *owner;
-    uint32_t at, n;
+    struct st_node node; /* module: of those that are kept */
+    void *owner;         /* module: where the message is */
+    uint32_t at;         /* module: its place there */
+    uint32_t n;          /* module: its length */
 };
 
 /* Each op may be NULL; after open, the base puts an empty table in place of a missing one. */
