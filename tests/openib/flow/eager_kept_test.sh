@@ -53,5 +53,4 @@ some eager_rdma_copied
 crash_wanted=1 # rank 0 is killed
 kept 137 killed eager_rdma on
 some eager_rdma_kept
-some eager_rdma_copied
 finish
