@@ -212,7 +212,7 @@ static void kept_and_left(struct tw_rank *r)
     }
     if (r->rank == 0)
         CHECK_OK(strata_waitall((size_t)sent, req, NULL));
-    while (r->rank == 0 && peer->announce)
+    while (r->rank == 0 && peer && peer->announce)
         strata_progress(r->s);
     tw_quiesce(r);
 }
