@@ -196,9 +196,9 @@ static void kept_and_left(struct tw_rank *r)
     const struct ob1_peer *peer = NULL;
     char buf[LENGTH];
 
-    for (sent = r->rank == 0 ? 0 : sent; r->rank == 0 && sent < MOST && !(peer && peer->announce); sent++) {
-        pattern_fill(data[sent], LENGTH, (uint64_t)sent);
-        CHECK_OK(strata_isend(r->comm, data[sent], LENGTH, 1, 1, &req[sent]));
+    for (int i = 0; r->rank == 0 && i < MOST && !(peer && peer->announce); sent = ++i) {
+        pattern_fill(data[i], LENGTH, (uint64_t)i);
+        CHECK_OK(strata_isend(r->comm, data[i], LENGTH, 1, 1, &req[i]));
         peer = ob1_peer_of(st_worker_peer_known(r->comm->worker, 1));
         for (int k = 0; k < 100; k++)
             strata_progress(r->s);
