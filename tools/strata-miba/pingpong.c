@@ -56,17 +56,21 @@ static enum miba_status wait_write(struct endpoint *e)
     return MIBA_OK;
 }
 
+/* A message has come, and its receive is posted again. */
+static enum miba_status take(struct endpoint *e, const struct ibv_wc *wc)
+{
+    e->received++;
+    const int error = endpoint_repost(e, wc);
+    return error ? miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(error)) : MIBA_OK;
+}
+
 static enum miba_status receive(struct endpoint *e)
 {
     if (!miba_op_takes_receive(e->t.op))
         return wait_write(e);
     struct ibv_wc wc;
     const enum miba_status status = wait_one(e, e->rcq, &wc);
-    if (status || e->over)
-        return status;
-    e->received++;
-    const int error = endpoint_repost(e, &wc);
-    return error ? miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(error)) : MIBA_OK;
+    return status || e->over ? status : take(e, &wc);
 }
 
 static enum miba_status post_one(struct endpoint *e)
@@ -99,10 +103,9 @@ static enum miba_status wait_in_one_queue(struct endpoint *e, unsigned need)
                 continue;
             }
             seen |= THEIRS;
-            e->received++;
-            const int error = endpoint_repost(e, &wc[i]);
-            if (error)
-                return miba_fail(&e->m->why, MIBA_FAILED, "ibv_post_recv: %s", strerror(error));
+            const enum miba_status status = take(e, &wc[i]);
+            if (status)
+                return status;
         }
         const enum miba_status status = n ? MIBA_OK : wait_turn(e, e->scq, &w);
         if (status || e->over)
