@@ -23,11 +23,8 @@ static const struct st_btl_ops module_ops = MODULE_OPS(ib_send, ib_progress),
                                module_ops_eager = MODULE_OPS(ib_send_eager, ib_progress_eager);
 static const struct st_btl_rdma module_rdma = {
     .get = ib_get, .put = ib_put, .put_notify = ib_put_notify, .reg = ib_reg, .dereg = ib_dereg};
-static const struct st_btl_hints module_hints = {.send_zcopy = ib_send_zcopy, .batch = ib_batch},
-                                 module_hints_eager = {.send_zcopy = ib_send_zcopy,
-                                                       .batch = ib_batch,
-                                                       .keep = ib_keep,
-                                                       .release = ib_release};
+static const struct st_btl_hints module_hints = {
+    .send_zcopy = ib_send_zcopy, .batch = ib_batch, .keep = ib_keep, .release = ib_release};
 
 static void module_attributes(struct ib_module *m)
 {
@@ -126,7 +123,7 @@ int ib_module_open(struct ib_module *m, strata_t *s, const struct st_component *
 
     m->btl.ops = m->dev.par->eager_rdma == IB_EAGER_OFF ? &module_ops : &module_ops_eager;
     m->btl.rdma = &module_rdma;
-    m->btl.hints = m->dev.par->eager_rdma == IB_EAGER_OFF ? &module_hints : &module_hints_eager;
+    m->btl.hints = &module_hints;
     m->btl.context = m->dev.context = s;
     m->btl.component = c;
     m->rte = st_rte(s);
