@@ -32,7 +32,7 @@ static void kept_free(struct ib_ring_in *r, uint32_t slot, uint32_t len)
     uint32_t left = r->order.n - slot, size = (uint32_t)r->size;
     uint32_t k = ib_slots_of(ib_slot_bytes(len, r->detect == IB_DETECT_SEAL), size, left);
 
-    ib_ring_return(r, (char *)(uintptr_t)r->bottom + 1 + (size_t)size * left, len, k);
+    ib_ring_return(r, slot, (char *)(uintptr_t)r->bottom + 1 + (size_t)size * left, len, k);
 }
 
 void ib_release(struct st_btl *btl, struct st_btl_kept *kept)

@@ -15,16 +15,14 @@ struct ib_taking {
     uint32_t len;     /* bytes of header and data */
 };
 
-/* Frees k slots of a ring, whose message of len bytes ends at `end`. */
-static inline void ib_ring_return(struct ib_ring_in *r, char *end, uint32_t len, uint32_t k)
+/* Frees k slots of a ring from `slot` on, whose message of len bytes ends at `end`. */
+static inline void ib_ring_return(struct ib_ring_in *r, uint32_t slot, char *end, uint32_t len, uint32_t k)
 {
-    uint32_t left = (uint32_t)(end - 1 - r->bottom) / (uint32_t)r->size;
-
     if (r->detect == IB_DETECT_SEAL)
         ib_seal_clear(end, len);
     else
         ib_slots_clear(end, (uint32_t)r->size, k);
-    ib_ring_owes(r, ib_ring_free(&r->order, r->order.n - left, k));
+    ib_ring_owes(r, ib_ring_free(&r->order, slot, k));
 }
 
 bool ib_keep(struct st_btl *btl, const void *data, uint32_t len, struct st_btl_kept *kept); /* of struct st_btl_hints */

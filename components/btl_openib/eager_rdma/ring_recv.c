@@ -129,7 +129,7 @@ static bool ring_deliver_any(struct ib_module *m, struct ib_ring_in *r, char *en
     st_btl_deliver(&m->btl, (enum st_am)(uint8_t)(word >> IB_FOOTER_AM_AT), &frag);
     m->eager.taking = NULL;
     if (ST_LIKELY(!taking.kept))
-        ib_ring_return(r, end, len, k);
+        ib_ring_return(r, taking.slot, end, len, k);
     if (ST_UNLIKELY(r->order.held))
         ib_kept_trim(m, r);
     return true;
