@@ -119,9 +119,14 @@ tidy)
     [ -z "$CACHE" ] || find "$CACHE/tidy" -type f -mtime +60 -delete
     echo "RESULT: ${#files[@]} files, of which $(grep -c '^passed before' "$log") had passed before" ;;
 cppcheck)
-    # One translation unit at a time; unused or missing things are the compiler's and the linker's business.
-    [ -z "$CACHE" ] || mkdir -p "$CACHE/cppcheck"
-    cppcheck --quiet -j "$JOBS" ${CACHE:+--cppcheck-build-dir="$CACHE/cppcheck"} --std=c11 --enable=warning,performance,portability --inline-suppr \
+    # One translation unit at a time; unused or missing things are the compiler's and the linker's business. The short form with an
+    # empty cache looks at one configuration of the preprocessor a file, which takes half the time.
+    few=()
+    if [ -n "$CACHE" ]; then
+        mkdir -p "$CACHE/cppcheck"
+        [ "${STRATA_TEST_FORM-}" != short ] || [ -n "$(ls "$CACHE/cppcheck")" ] || few=(--max-configs=1)
+    fi
+    cppcheck --quiet -j "$JOBS" "${few[@]}" ${CACHE:+--cppcheck-build-dir="$CACHE/cppcheck"} --std=c11 --enable=warning,performance,portability --inline-suppr \
         --suppressions-list=config/ci/cppcheck.txt --error-exitcode=1 -Iinclude -I. -Itests \
         --template='{file}:{line}: {severity}: {message} [{id}]' framework components tools softhca docs/examples ;;
 shell)
