@@ -8,6 +8,7 @@
 #include <check.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "support/counters.h"
 #include "support/run_suite.h"
 #include "support/world.h"
 #include <strata/coll.h>
@@ -227,18 +228,10 @@ static void check_results(const struct meeting *m)
             }
 }
 
-static void add_sent(void *arg, const strata_counter_t *c)
-{
-    if (strcmp(c->component, "arrival") == 0 && strcmp(c->name, "blocks_to_cells") == 0)
-        *(uint64_t *)arg += c->value;
-}
-
 /* Messages that the member behind the late one has begun to send to landing cells. */
 static uint64_t sent_by_next(const struct meeting *m)
 {
-    uint64_t sent = 0;
-    CHECK_OK(strata_counters(m->s[(m->way->late + 1) % m->way->n], add_sent, &sent));
-    return sent;
+    return counted(m->s[(m->way->late + 1) % m->way->n], "coll", "arrival", "blocks_to_cells");
 }
 
 /* ---- a late member ---- */

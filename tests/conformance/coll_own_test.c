@@ -1,6 +1,7 @@
 /* A long own block of a collective is copied in turns, so that other work of the process goes on between them: when a
  * start returns while the other member is away, the block's end is not there yet. All members get theirs in the end. */
 #include <check.h>
+#include "support/counters.h"
 #include "support/run_suite.h"
 #include "support/world.h"
 #include <strata/coll.h>
@@ -19,19 +20,6 @@ static const struct run {
     {"btl=sm,self coll_sm_ranks=0", "arrival", STRATA_ALLGATHER},
     {"btl=sm,self coll_sm_ranks=0 coll_arrival_form=bruck", "arrival", STRATA_ALLTOALL},
 };
-
-struct calls {
-    const char *component;
-    uint64_t n;
-};
-
-static void add_calls(void *arg, const strata_counter_t *c)
-{
-    struct calls *calls = arg;
-    if (strcmp(c->framework, "coll") == 0 && strcmp(c->component, calls->component) == 0 &&
-        strcmp(c->name, "calls") == 0)
-        calls->n += c->value;
-}
 
 /* Byte i of the block of `from` for `to`, which is 0 where all get the same. */
 static unsigned char byte_of(int from, int to, size_t i)
@@ -55,7 +43,6 @@ static void long_block(struct tw_rank *r)
     int n_out = run->kind == STRATA_ALLTOALL ? N : 1;
     unsigned char *out = malloc((size_t)n_out * BLOCK), *in = malloc((size_t)N * BLOCK);
     strata_coll_t c = STRATA_COLL_INIT(run->kind);
-    struct calls calls = {run->component, 0};
     strata_coll_request_t *req;
     CHECK(out && in);
     for (int to = 0; to < n_out; to++)
@@ -79,8 +66,7 @@ static void long_block(struct tw_rank *r)
         for (size_t i = 0; i < BLOCK; i++)
             CHECK_EQ(in[(size_t)from * BLOCK + i], byte_of(from, n_out > 1 ? r->rank : 0, i));
     tw_quiesce(r);
-    CHECK_OK(strata_counters(r->s, add_calls, &calls));
-    CHECK_EQ(calls.n, 2);
+    CHECK_EQ(counted(r->s, "coll", run->component, "calls"), 2);
     free(out);
     free(in);
 }

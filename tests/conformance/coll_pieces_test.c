@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <check.h>
 #include "support/random.h"
+#include "support/counters.h"
 #include "support/run_suite.h"
 #include "support/world.h"
 #include <strata/coll.h>
@@ -25,19 +26,6 @@ static const char *const settings[] = {
 struct sums {
     atomic_ulong relayed, refused, puts;
 };
-
-static void add_counter(void *arg, const strata_counter_t *c)
-{
-    struct sums *sums = arg;
-    if (strcmp(c->component, "arrival") != 0)
-        return;
-    if (strcmp(c->name, "pieces_relayed") == 0)
-        atomic_fetch_add(&sums->relayed, c->value);
-    if (strcmp(c->name, "refused") == 0)
-        atomic_fetch_add(&sums->refused, c->value);
-    if (strcmp(c->name, "blocks_put") == 0)
-        atomic_fetch_add(&sums->puts, c->value);
-}
 
 static unsigned char byte_of(size_t i, int root, size_t length)
 {
@@ -63,6 +51,7 @@ static void bcasts(struct tw_rank *r)
 {
     static const size_t lengths[] = {1, PIECE, PIECE + 1, 2 * PIECE, 5555, 16 * PIECE, 16 * PIECE + 1, LONGEST};
     struct rnd rnd = {17}; /* the same at all ranks */
+    struct sums *sums = r->arg;
     unsigned char *block = malloc(LONGEST + 1);
     CHECK(block);
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
@@ -73,7 +62,9 @@ static void bcasts(struct tw_rank *r)
         one(r, block, length, (int)rnd_below(&rnd, (uint32_t)r->n));
     }
     tw_quiesce(r);
-    CHECK_OK(strata_counters(r->s, add_counter, r->arg));
+    atomic_fetch_add(&sums->relayed, counted(r->s, "coll", "arrival", "pieces_relayed"));
+    atomic_fetch_add(&sums->refused, counted(r->s, "coll", "arrival", "refused"));
+    atomic_fetch_add(&sums->puts, counted(r->s, "coll", "arrival", "blocks_put"));
     free(block);
 }
 

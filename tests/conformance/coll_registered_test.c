@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include "support/counters.h"
 #include "support/run_suite.h"
 #include "support/world.h"
 #include <strata/coll.h>
@@ -32,12 +33,6 @@ static void registrations_line(void *arg, const strata_mem_line_t *line)
 {
     if (strcmp(line->component, "btl_shuffle") == 0 && strcmp(line->category, "registered") == 0)
         *(size_t *)arg += line->bytes;
-}
-
-static void puts_counter(void *arg, const strata_counter_t *c)
-{
-    if (strcmp(c->component, "arrival") == 0 && strcmp(c->name, "blocks_put") == 0)
-        atomic_fetch_add((atomic_ulong *)arg, c->value);
 }
 
 static unsigned *fresh(void)
@@ -101,7 +96,7 @@ static void calls(struct tw_rank *r)
         one(r, STRATA_BCAST, true, turn);
     }
     tw_quiesce(r);
-    CHECK_OK(strata_counters(r->s, puts_counter, r->arg));
+    atomic_fetch_add((atomic_ulong *)r->arg, counted(r->s, "coll", "arrival", "blocks_put"));
 }
 
 START_TEST(nothing_stays_registered)

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <strata/coll.h>
+#include "support/counters.h"
 
 enum {
     VICTIM = 1,
@@ -103,23 +104,16 @@ _Noreturn static void die(void)
 
 /* When rank 1 dies. */
 struct death {
-    const char *component, *counter; /* when it grows, or NULL */
+    const char *counter; /* when it grows, or NULL */
     uint64_t value;
     long polls; /* after so many, if not negative */
 };
 
-static void take(void *arg, const strata_counter_t *c)
+/* The counter WHEN of coll_arrival, or what follows sm_ of coll_sm. */
+static uint64_t counter(strata_t *s, const char *when)
 {
-    struct death *d = arg;
-    if (strcmp(c->component, d->component) == 0 && strcmp(c->name, d->counter) == 0)
-        d->value = c->value;
-}
-
-static uint64_t counter(strata_t *s, const char *name)
-{
-    bool sm = strncmp(name, "sm_", 3) == 0;
-    struct death d = {.component = sm ? "sm" : "arrival", .counter = sm ? name + 3 : name};
-    return strata_counters(s, take, &d) == STRATA_OK ? d.value : 0;
+    bool sm = strncmp(when, "sm_", 3) == 0;
+    return counted(s, "coll", sm ? "sm" : "arrival", sm ? when + 3 : when);
 }
 
 /* Gives others the time to come as far as they can without this rank, and takes what they send. */

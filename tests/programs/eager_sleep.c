@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include "support/counters.h"
 #include "support/suite.h"
 #include "support/watchdog.h"
 
@@ -31,12 +32,6 @@ static void receive_numbers(strata_comm_t *world, int *number, int n)
         CHECK_OK(strata_recv(world, &got, sizeof got, 0, TAG, NULL));
         CHECK_MSG(got == *number, "message %d where %d was due", got, *number);
     }
-}
-
-static void take_revoked(void *arg, const strata_counter_t *c)
-{
-    if (strcmp(c->component, "openib") == 0 && strcmp(c->name, "rings_revoked") == 0)
-        *(uint64_t *)arg += c->value;
 }
 
 /* Rank 0 sends, is quiet, sends. */
@@ -66,15 +61,13 @@ static long receive_once(strata_t *s, int *number)
 /* Whether it is to be done again, as rank 1 says. */
 static bool again(strata_t *s, int times, uint64_t revoked)
 {
-    uint64_t now = 0;
     int more;
 
     if (strata_rank(s) == 0) {
         CHECK_OK(strata_recv(strata_world(s), &more, sizeof more, 1, TAG, NULL));
         return more;
     }
-    CHECK_OK(strata_counters(s, take_revoked, &now));
-    more = times < TIMES || now < revoked;
+    more = times < TIMES || counted(s, "btl", "openib", "rings_revoked") < revoked;
     CHECK_OK(strata_send(strata_world(s), &more, sizeof more, 0, TAG));
     return more;
 }

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
+#include "support/counters.h"
 #include "support/suite.h"
 #include "support/watchdog.h"
 
@@ -120,18 +121,11 @@ static void receiver(const char *what, int first, int rounds)
         CHECK_OK(strata_mprobe(world, 0, 5, &m, NULL));
 }
 
-static void sum_counter(void *arg, const strata_counter_t *c)
-{
-    if (strcmp(c->component, "openib") == 0 && strcmp(c->name, "rings_revoked") == 0)
-        *(uint64_t *)arg += c->value;
-}
-
 /* Rank 0 sees the file, rank 1 its revoked rings; one tells the other. */
 static int more_rounds(const char *what, const char *until)
 {
     const bool quiet = !strcmp(what, "quiet");
     const int decides = quiet ? 1 : 0;
-    uint64_t revoked = 0;
     int more = 0;
 
     if (!quiet && !until)
@@ -140,8 +134,7 @@ static int more_rounds(const char *what, const char *until)
         CHECK_OK(strata_recv(world, &more, sizeof more, decides, MORE, NULL));
         return more;
     }
-    CHECK_OK(strata_counters(s, sum_counter, &revoked));
-    more = quiet ? revoked == 0 : access(until, F_OK) != 0;
+    more = quiet ? counted(s, "btl", "openib", "rings_revoked") == 0 : access(until, F_OK) != 0;
     CHECK_OK(strata_send(world, &more, sizeof more, 1 - decides, MORE));
     return more;
 }

@@ -16,6 +16,7 @@
 #include <sys/shm.h>
 #include <time.h>
 #include <unistd.h>
+#include "support/counters.h"
 #include "support/pattern.h"
 #include "support/random.h"
 #include "support/watchdog.h"
@@ -246,24 +247,6 @@ static void *work(void *arg)
     return NULL;
 }
 
-struct counts {
-    uint64_t made, found, gone;
-};
-
-static void take(void *arg, const strata_counter_t *c)
-{
-    struct counts *n = arg;
-
-    if (strcmp(c->framework, "rcache") != 0)
-        return;
-    if (strcmp(c->name, "misses") == 0)
-        n->made = c->value;
-    else if (strcmp(c->name, "hits") == 0)
-        n->found = c->value;
-    else if (strcmp(c->name, "invalidations") == 0)
-        n->gone = c->value;
-}
-
 static void start(void)
 {
     char err[2048] = "";
@@ -285,7 +268,6 @@ static void start(void)
 int main(int argc, char **argv)
 {
     static struct worker w[MOST_THREADS];
-    struct counts n = {0, 0, 0};
 
     if (argc < 4 || atoi(argv[3]) < 1 || atoi(argv[3]) > MOST_THREADS)
         return 2;
@@ -303,10 +285,10 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < n_threads; i++)
         CHECK_EQ(pthread_join(w[i].thread, NULL), 0);
-    CHECK_OK(strata_counters(s, take, &n));
+    unsigned long long made = counted(s, "rcache", NULL, "misses"), found = counted(s, "rcache", NULL, "hits"),
+                       gone = counted(s, "rcache", NULL, "invalidations");
     printf("rank %d: %ld steps, %ld messages received, %ld wrong bytes, %llu registrations, %llu found, %llu gone\n",
-           rank, (long)steps, (long)messages, (long)wrong, (unsigned long long)n.made, (unsigned long long)n.found,
-           (unsigned long long)n.gone);
+           rank, (long)steps, (long)messages, (long)wrong, made, found, gone);
     fflush(stdout);
     CHECK_OK(strata_finalize(s));
     watchdog_stop(dog);

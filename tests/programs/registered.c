@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <strata/host.h>
+#include "support/counters.h"
 #include "support/suite.h"
 #include "support/watchdog.h"
 
@@ -34,22 +35,6 @@ struct count {
     const char *name;
     uint64_t value;
 };
-
-static void take(void *arg, const strata_counter_t *c)
-{
-    struct count *want = arg;
-
-    if (strcmp(c->framework, "rcache") == 0 && strcmp(c->name, want->name) == 0)
-        want->value = c->value;
-}
-
-static unsigned long long counted(const char *name)
-{
-    struct count c = {name, 0};
-
-    CHECK_OK(strata_counters(s, take, &c));
-    return c.value;
-}
 
 static void take_pinned(void *arg, const strata_mem_line_t *line)
 {
@@ -99,8 +84,9 @@ static char *pages(void *at, size_t len, int flags)
 static void say(const char *what, int n)
 {
     printf("rank %d: %d %s, %llu registrations, %llu found, %llu evicted, %llu gone, %llu bytes, %llu at most\n", rank,
-           n, what, counted("misses"), counted("hits"), counted("evictions"), counted("invalidations"),
-           counted("registered_bytes"), counted("registered_bytes_max"));
+           n, what, counted(s, "rcache", NULL, "misses"), counted(s, "rcache", NULL, "hits"),
+           counted(s, "rcache", NULL, "evictions"), counted(s, "rcache", NULL, "invalidations"),
+           counted(s, "rcache", NULL, "registered_bytes"), counted(s, "rcache", NULL, "registered_bytes_max"));
 }
 
 static void again(int n)
@@ -155,18 +141,18 @@ static void allocated_by_strata(int n)
     for (int round = 0; round < 2; round++) {
         CHECK_OK(strata_mem_alloc(s, LEN, &memory));
         if (round == 0) {
-            CHECK_EQ(counted("registrations"), 0);
+            CHECK_EQ(counted(s, "rcache", NULL, "registrations"), 0);
             first_message();
         }
-        CHECK_EQ(counted("registrations"), 1);
+        CHECK_EQ(counted(s, "rcache", NULL, "registrations"), 1);
         for (int i = 0; i < n; i++)
             there_and_back((char *)memory + 10 * i, LEN - 10 * (size_t)i, i);
-        CHECK_EQ(counted("registered_bytes"), LEN);
+        CHECK_EQ(counted(s, "rcache", NULL, "registered_bytes"), LEN);
         CHECK_EQ(reported("pinned"), LEN);
         CHECK_OK(strata_mem_free(s, memory));
-        CHECK_EQ(counted("registered_bytes"), 0);
+        CHECK_EQ(counted(s, "rcache", NULL, "registered_bytes"), 0);
         CHECK_EQ(reported("pinned"), 0);
-        CHECK_EQ(reported("pinned at most"), counted("registered_bytes_max"));
+        CHECK_EQ(reported("pinned at most"), counted(s, "rcache", NULL, "registered_bytes_max"));
     }
     say("times from strata_mem_alloc, twice", n);
 }
@@ -180,7 +166,7 @@ static void unused(void)
     there_and_back(before, LEN, 0);
     CHECK_OK(strata_mem_alloc(s, LEN, &after));
     there_and_back(after, LEN, 1);
-    CHECK_EQ(counted("registrations"), 0);
+    CHECK_EQ(counted(s, "rcache", NULL, "registrations"), 0);
     printf("rank %d: nothing registered\n", rank);
     CHECK_OK(strata_mem_free(s, before));
     CHECK_OK(strata_mem_free(s, after));
@@ -195,11 +181,11 @@ static void beside_a_spare_one(int n)
     first_message();
     CHECK_OK(strata_host_mem_alloc(s, 4 * LEN, &memory));
     CHECK_OK(strata_mem_free(s, memory));
-    CHECK_EQ(counted("registered_bytes"), 4 * LEN);
+    CHECK_EQ(counted(s, "rcache", NULL, "registered_bytes"), 4 * LEN);
     for (int i = 0; i < n; i++)
         there_and_back(buffer, 3 * LEN, i);
     say("times beside a spare block", n);
-    CHECK(counted("registered_bytes") < 4 * LEN);
+    CHECK(counted(s, "rcache", NULL, "registered_bytes") < 4 * LEN);
     CHECK_EQ(munmap(buffer, 3 * LEN), 0);
 }
 

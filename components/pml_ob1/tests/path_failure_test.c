@@ -1,6 +1,7 @@
 /* Several paths of which some break at random points, lose what is on its way and come back: every message arrives
  * once, in order, with the right bytes. The transport is btl_shuffle, whose ranks are threads. */
 #include <check.h>
+#include "support/counters.h"
 #include "support/pattern.h"
 #include "support/random.h"
 #include "support/world.h"
@@ -25,12 +26,6 @@ static size_t length_of(int src, int dst, int i)
 static uint64_t seed_of(int src, int dst, int i)
 {
     return (uint64_t)src * 1000003u + (uint64_t)dst * 10007u + (uint64_t)i;
-}
-
-static void find_breaks(void *arg, const strata_counter_t *c)
-{
-    if (strcmp(c->name, "paths_failed") == 0)
-        *(uint64_t *)arg = c->value;
 }
 
 /* All messages of a pair have one tag: that the i-th receive gets the i-th message is checked by its length and bytes.
@@ -70,7 +65,6 @@ static void all_arrive(struct tw_rank *r)
     const struct traffic *t = r->arg;
     struct rnd rnd = {t->seed + (uint64_t)r->rank};
     char *out = malloc((size_t)BATCH * LONGEST), *in = malloc((size_t)BATCH * LONGEST);
-    uint64_t breaks = 0;
     int found = 0;
 
     CHECK(out && in);
@@ -79,8 +73,7 @@ static void all_arrive(struct tw_rank *r)
     tw_quiesce(r);
     CHECK_OK(strata_iprobe(r->comm, STRATA_ANY_SOURCE, STRATA_ANY_TAG, &found, NULL));
     CHECK_EQ(found, 0); /* nothing came twice */
-    CHECK_OK(strata_counters(r->s, find_breaks, &breaks));
-    CHECK_EQ(breaks != 0, t->expect_breaks);
+    CHECK_EQ(counted(r->s, "pml", "ob1", "paths_failed") != 0, t->expect_breaks);
     free(out);
     free(in);
 }
