@@ -1,5 +1,6 @@
-/* Peers that do not answer. The test has a network namespace of its own, whose only interface is the loopback: while
+/* Peers that do not answer. Each case has a network namespace of its own, whose only interface is the loopback: while
  * that is down nothing arrives and nothing is refused, as with a cable that was pulled. */
+/* one thread */
 /* starts first */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <strata/sdk/clock.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "raw_peer.h"
 
@@ -194,26 +197,62 @@ START_TEST(dark_in_a_handshake)
 }
 END_TEST
 
-int main(void)
+/* The cases by their numbers: most of each is a wait for the kernel's clock, so that they run side by side, each in a
+ * process with a namespace and a link of its own. */
+enum { GONE = 0, BUSY = 2, BACK, DARK, CASES = DARK + 5 };
+
+static TCase *case_of(int number)
+{
+    TCase *tc = tcase_create(number >= DARK   ? "silence in a handshake"
+                             : number == BACK ? "silence that ends"
+                                              : "silence");
+
+    if (number >= DARK) {
+        tcase_add_checked_fixture(tc, NULL, teardown_alone);
+        tcase_add_loop_test(tc, dark_in_a_handshake, number - DARK, number - DARK + 1);
+        return tc;
+    }
+    tcase_add_checked_fixture(tc, number == BACK ? setup_patient : setup, teardown);
+    if (number < BUSY)
+        tcase_add_loop_test(tc, gone_without_a_word, number - GONE, number - GONE + 1);
+    else
+        tcase_add_test(tc, number == BUSY ? busy_peer_is_not_silent : back_in_time);
+    return tc;
+}
+
+static bool set_apart(int kind)
+{
+    return unshare(kind) == 0 && (control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) >= 0 && set_link(true);
+}
+
+static int run_case(int number)
 {
     Suite *s = suite_create("tcp peers that do not answer");
-    TCase *tc = tcase_create("silence"), *patient = tcase_create("silence that ends");
-    TCase *meeting = tcase_create("silence in a handshake");
 
-    if (unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET) != 0 ||
-        (control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) < 0 || !set_link(true)) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* Check ends its own child on that */
+    if (!set_apart(CLONE_NEWNET)) {
+        printf("no network namespace for case %d: %s\n", number, strerror(errno));
+        return EXIT_FAILURE;
+    }
+    suite_add_tcase(s, case_of(number));
+    return run_suite(s);
+}
+
+int main(void)
+{
+    pid_t pids[CASES];
+    int failed = 0, status;
+
+    if (!set_apart(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET)) {
         printf("skipped: no network namespace can be made: %s\n", strerror(errno));
         return 77;
     }
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, gone_without_a_word, 0, 2);
-    tcase_add_test(tc, busy_peer_is_not_silent);
-    tcase_add_checked_fixture(patient, setup_patient, teardown);
-    tcase_add_test(patient, back_in_time);
-    suite_add_tcase(s, tc);
-    suite_add_tcase(s, patient);
-    tcase_add_checked_fixture(meeting, NULL, teardown_alone);
-    tcase_add_loop_test(meeting, dark_in_a_handshake, 0, 5);
-    suite_add_tcase(s, meeting);
-    return run_suite(s);
+    fflush(stdout);
+    for (int i = 0; i < CASES; i++)
+        if ((pids[i] = fork()) == 0)
+            exit(run_case(i));
+    for (int i = 0; i < CASES; i++)
+        failed += pids[i] < 0 || waitpid(pids[i], &status, 0) != pids[i] || status != 0;
+    printf("%d cases, %d failed\n", CASES, failed);
+    return failed != 0;
 }
