@@ -13,31 +13,56 @@ if [ $# -eq 0 ]; then
     done
 fi
 
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 # A preloaded device is for the programs only, not for the tools of this script.
 preload=${VERBS_PRELOAD-}
+start() { # PROGRAM: leaves its output, then its status
+    env ${preload:+LD_PRELOAD="$preload"} "$build/tests/verbs/suite/$1" >"$work/$1.output" 2>&1 </dev/null
+    echo $? >"$work/$1.new"
+    mv "$work/$1.new" "$work/$1.status"
+}
 worst=0 any=0 passed=0 failed=0 skipped=0 why=
-for program in "$@"; do
-    if [ ! -x "$build/tests/verbs/suite/$program" ]; then
-        echo "SKIP $program: not built (libibverbs or Check is missing)"
-        why="the suite was not built: libibverbs or Check is missing"
-        continue
-    fi
-    output=$(env ${preload:+LD_PRELOAD="$preload"} "$build/tests/verbs/suite/$program" 2>&1)
-    status=$?
-    printf '%s\n' "$output"
+result() { # PROGRAM that has ended
+    local status total p f s output=$work/$1.output
+    cat "$output"
+    status=$(cat "$work/$1.status")
     case $status in
     0) any=1 ;;
-    77) why=${output##*SKIP } ; continue ;;
+    77) why=$(sed -n '$s/.*SKIP //p' "$output") && return ;;
     *) any=1 worst=1 ;;
     esac
-    total=$(printf '%s\n' "$output" | sed -n 's/^TOTAL .*: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
+    total=$(sed -n 's/^TOTAL .*: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$output")
     if [ -z "$total" ]; then
-        echo "FAIL $program: it ended with status $status and no total"
+        echo "FAIL $1: it ended with status $status and no total"
         worst=1 failed=$((failed + 1))
-        continue
+        return
     fi
     read -r p f s <<<"$total"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+programs=()
+for program in "$@"; do
+    if [ -x "$build/tests/verbs/suite/$program" ]; then
+        programs+=("$program")
+    else
+        echo "SKIP $program: not built (libibverbs or Check is missing)"
+        why="the suite was not built: libibverbs or Check is missing"
+    fi
+done
+# $VERBS_AT_ONCE programs run at the same time; their results are in the order of the programs.
+started=0 ended=0 shown=0
+while [ $shown -lt ${#programs[@]} ]; do
+    while [ $started -lt ${#programs[@]} ] && [ $((started - ended)) -lt "${VERBS_AT_ONCE:-1}" ]; do
+        start "${programs[started]}" &
+        started=$((started + 1))
+    done
+    wait -n
+    ended=$((ended + 1))
+    while [ $shown -lt $started ] && [ -e "$work/${programs[shown]}.status" ]; do
+        result "${programs[shown]}"
+        shown=$((shown + 1))
+    done
 done
 if [ "$any$worst" = 00 ]; then
     echo "SKIP the verbs suite: $why"

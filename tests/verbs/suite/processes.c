@@ -410,9 +410,10 @@ static void breaker(int fd, void *arg)
     struct device d;
     struct end e;
     bool same = *(bool *)arg;
+    int rounds = repetitions(same ? RESETS : BREAKS);
     device_open(&d);
     end_open(&e, &d, &(struct end_options){0});
-    for (int i = 0; i < (same ? RESETS : BREAKS); i++) {
+    for (int i = 0; i < rounds; i++) {
         struct end_address to, mine = end_address(&e);
         tell(fd, &mine, sizeof mine);
         hear(fd, &to, sizeof to);
@@ -436,9 +437,10 @@ static void broken(bool same)
     struct peer peer = peer_start(breaker, &same);
     struct device d;
     struct end e;
+    uint32_t rounds = (uint32_t)repetitions(same ? RESETS : BREAKS);
     device_open(&d);
     end_open(&e, &d, &(struct end_options){0});
-    for (uint32_t i = 0; i < (same ? RESETS : BREAKS); i++) {
+    for (uint32_t i = 0; i < rounds; i++) {
         struct end_address to, mine = end_address(&e);
         hear(peer.fd, &to, sizeof to);
         tell(peer.fd, &mine, sizeof mine);

@@ -22,6 +22,12 @@ START_TEST(one)
 }
 END_TEST
 
+int repetitions(int n)
+{
+    const char *percent = getenv("VERBS_REPETITIONS");
+    return percent ? n * atoi(percent) / 100 : n;
+}
+
 static const char *known_difference(const char *kind, const char *program, const char *name)
 {
     char full[160];

@@ -20,6 +20,8 @@ struct verbs_case {
         return verbs_main(program, table, sizeof table / sizeof *table);                                               \
     }
 
+int repetitions(int n); /* of a case that looks for a race: n, or as many per cent of it as VERBS_REPETITIONS says */
+
 /* 0: all passed; 1: some failed; 77: nothing could be run (no device). */
 int verbs_main(const char *program, const struct verbs_case *cases, size_t n);
 
