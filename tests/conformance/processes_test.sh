@@ -1,7 +1,8 @@
 #!/bin/bash
 # strata-conformance with processes for ranks, under strata-run, over every transport that strata-info finds, and over the ways in
-# which btl_sm moves bytes; and a rank that is killed while others put with notice. The short form has fewer jobs, and those that
-# differ from another by settings have the contract and the messages whose sizes and kinds of data decide how they go.
+# which btl_sm moves bytes; and a rank that is killed while others put with notice. The short form has fewer jobs. The whole suite goes
+# over sm; other transports, and jobs that differ by settings, have the contract and the messages whose sizes and kinds of data decide
+# how they go.
 # starts first
 set -u
 . "$STRATA_SOURCE/tests/support/form.sh"
@@ -50,7 +51,9 @@ names=$(strata-info --components --json | python3 -c '
 import json, sys
 print(*(c["name"] for c in json.load(sys.stdin)["components"] if c["framework"] == "btl"))') || { echo "FAILED: strata-info: $names" && exit 1; }
 grep -qw sm <<<"$names" && grep -qw self <<<"$names" || { echo "FAILED: strata-info finds only: $names" && exit 1; }
+some=(transport messages/basic messages/data messages/traffic)
 for name in $names; do
+    only=()
     if [ "$name" = self ]; then
         try 1 "" self
         continue
@@ -68,10 +71,13 @@ for name in $names; do
     if full_form; then
         try 2 "$with" "self,$name"
         try 3 "$with" "self,$name"
+    elif [ "$name" != sm ]; then
+        only=("${some[@]}" clients messages/order messages/matching)
     fi
     try 4 "$with" "self,$name"
 done
-full_form || only=(transport messages/basic messages/data messages/traffic)
+only=()
+full_form || only=("${some[@]}")
 if full_form; then
     run_sm 2 btl_sm_single_copy=off
     run_sm 2 btl_sm_single_copy=one_sided btl_sm_rdma_min=1k btl_sm_stream_limit=1k btl_sm_eager_limit=1k
