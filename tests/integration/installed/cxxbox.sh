@@ -6,6 +6,9 @@ set -eu
 . "$STRATA_SOURCE/tests/support/form.sh"
 
 cd "$work/examples"
+# shellcheck disable=SC2046,SC2086 # flags are meant to be split
+${CC:-cc} -std=gnu11 -O2 ${SANITIZER_FLAGS-} $(pkg-config --cflags strata) ring.c -o ring $(pkg-config --libs strata) \
+    -Wl,-rpath,"$root/lib" || fail "ring does not build against the installed tree"
 n=0
 for compiler in g++ clang++; do
     command -v "$compiler" >/dev/null || continue
@@ -16,10 +19,7 @@ for compiler in g++ clang++; do
     make -s -C btl_cxxbox install CXX="$compiler" CXXFLAGS="-O2 -g -Werror ${SANITIZER_FLAGS-}" || fail "btl_cxxbox does not build with $compiler"
     exports_only "$HOME/.strata/components/strata_btl_cxxbox.so" st_component_btl_cxxbox
     strata-info --param btl cxxbox --level 9 | grep -q btl_cxxbox_max_send || fail "strata-info does not list its parameters"
-    # shellcheck disable=SC2046,SC2086 # flags are meant to be split
-    ${CC:-cc} -std=gnu11 -O2 ${SANITIZER_FLAGS-} $(pkg-config --cflags strata) ring.c -o ring $(pkg-config --libs strata) \
-        -Wl,-rpath,"$root/lib" || fail "ring does not build against the installed tree"
-    for ranks in 2 3; do
+    for ranks in $(form 3 "2 3"); do
         out=$(strata-run --timeout "$job_limit" -n $ranks --mca btl self,cxxbox ./ring) || fail "ring, $ranks ranks: $out"
         grep -q ': ok$' <<<"$out" || fail "ring, $ranks ranks: $out"
     done

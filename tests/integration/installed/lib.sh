@@ -16,10 +16,10 @@ exports_only() { # FILE SYMBOL
 
 work=${work-} root=${root-}
 
-conform() { # RANKS|threads TRANSPORT [CASE]: strata-conformance passes, and the contract is among what it ran
-    local out run=(strata-conformance --mca btl "self,$2")
+conform() { # RANKS|threads TRANSPORT [CASE]...: strata-conformance passes, and the contract is among what it ran
+    local out one run=(strata-conformance --mca btl "self,$2")
     if [ "$1" != threads ]; then run=(strata-run --timeout "$job_limit" -n "$1" "${run[@]}"); fi
-    if [ $# -gt 2 ]; then run+=(--only "$3"); fi
+    for one in "${@:3}"; do run+=(--only "$one"); done
     out=$("${run[@]}" 2>&1) || fail "${run[*]}: status $?: $(grep -v '^passed\|^left out' <<<"$out" | tail -n 20)"
     grep -q "^passed   transport/.* over $2\$" <<<"$out" || fail "${run[*]}: the contract was not tested: $out"
     echo "${run[*]}: $(tail -n 1 <<<"$out")"
