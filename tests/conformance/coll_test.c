@@ -270,7 +270,9 @@ static void random_calls(struct tw_rank *r)
 {
     strata_comm_t *comms[COMMS];
     int n = r->n < MOST ? r->n : MOST, n_comms = r->rank < n ? comms_make(r, comms, n) : 0;
-    unsigned long seed = test_seed(28), calls = test_sanitized() ? CALLS / 4 : test_quick_form(CALLS, CALLS_FULL);
+    unsigned long seed = test_seed(28), calls = test_quick_form(CALLS, CALLS_FULL);
+    if (test_sanitized() || suite_emulated())
+        calls = CALLS / 10;
     struct rnd rnd = {seed};
     if (r->rank == 0)
         test_form_print(seed, calls, CALLS_FULL, "calls");
@@ -316,7 +318,7 @@ static void *half_calls(void *arg)
 {
     const struct half *h = arg;
     struct rnd rnd = {(uint64_t)h->number + 7};
-    for (int i = 0; i < (test_sanitized() ? 50 : 200); i++) {
+    for (int i = 0; i < (test_sanitized() ? 25 : 200); i++) {
         struct running u;
         struct call call = call_make(&rnd, strata_comm_size(h->comm));
         start(&u, &call, h->comm);
@@ -334,11 +336,12 @@ static void two_threads(struct tw_rank *r)
  * makes no progress is still in the last call. Ids are used again after all have freed them. `kinds`: a bit each. */
 static void free_early(struct tw_rank *r, unsigned kinds, int most_calls)
 {
-    enum { ROUNDS = 3, IDS = 20, MOST_CALLS = 8 };
+    enum { ROUNDS = 3, MOST_CALLS = 8 };
+    const int ids = test_sanitized() ? 6 : 20;
     struct rnd rnd = {29};
-    for (int i = 0; i < ROUNDS * IDS; i++) {
+    for (int i = 0; i < ROUNDS * ids; i++) {
         strata_comm_spec_t spec = {
-            .size = sizeof(spec), .id = (uint32_t)(4000 + i % IDS), .rank = r->rank, .n_ranks = r->n};
+            .size = sizeof(spec), .id = (uint32_t)(4000 + i % ids), .rank = r->rank, .n_ranks = r->n};
         struct running u[MOST_CALLS];
         strata_comm_t *comm;
         int n_calls = 1 + (int)rnd_below(&rnd, (uint32_t)most_calls);
@@ -355,7 +358,7 @@ static void free_early(struct tw_rank *r, unsigned kinds, int most_calls)
         for (int k = 0; k < n_calls; k++)
             finish(&u[k], comm, (unsigned long)i);
         CHECK_OK(strata_comm_free(comm));
-        if (i % IDS == IDS - 1)
+        if (i % ids == ids - 1)
             tw_quiesce(r);
     }
 }

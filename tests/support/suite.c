@@ -175,9 +175,14 @@ void suite_spin(strata_t *s, int polls)
             let_run();
 }
 
+bool suite_emulated(void)
+{
+    return getenv("STRATA_IN_GUEST") && test_form(true, false);
+}
+
 int suite_scale(int n)
 {
-    return test_sanitized() ? n / 10 : test_form(true, false) ? n / 4 : n;
+    return test_sanitized() || suite_emulated() ? n / 10 : n / (int)test_form(4, 1);
 }
 
 bool suite_every(size_t i, size_t n)
