@@ -1,7 +1,8 @@
 /* Collectives whose blocks pass 2 GiB each and 4 GiB together: coll_huge KIND..., of kinds below. They need no such
- * memory: buffers are a window of memory that is mapped again and again, and pages of their own around the places where
- * a length or an offset of 31 or 32 bits ends: those of each block, and its last bytes. What is there tells whose it is
- * and which offset it had, so that a block that is cut, or lies elsewhere, is found. */
+ * memory: a buffer to receive into is a window of memory that is mapped again and again, one to send from is zeros, of
+ * which the system has one page. Both have pages of their own around the places where a length or an offset of 31 or 32
+ * bits ends: those of each block, and its last bytes. What is there tells whose it is and which offset it had, so that
+ * a block that is cut, or lies elsewhere, is found. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 #include <strata/coll.h>
 
 #define GIB    ((size_t)1 << 30)
-#define WINDOW ((size_t)16 << 20)
+#define WINDOW ((size_t)1 << 20)
 #define ODD    ((size_t)1543 * sizeof(uint64_t)) /* by which blocks are longer than the limits; of no page */
 enum { PAGE = 4096, EDGE = 4096, EDGES = 4, MOST_RANKS = 8 };
 
@@ -61,18 +62,31 @@ static void *must_map(void *at, size_t length, int protection, int flags, int fd
     return p;
 }
 
-static struct blocks blocks_map(int n, size_t block, size_t stride)
+/* Pages are mapped at once: a page fault for each costs more than copying it. */
+static void map_window(const struct blocks *b)
 {
-    struct blocks b = {.block = block, .stride = stride, .n = n};
-    size_t from, to, length = (size_t)(n - 1) * stride + block;
     int fd = memfd_create("huge", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)WINDOW) != 0)
         fail("memory", "no memfd");
+    for (size_t at = 0; at < b->mapped; at += WINDOW)
+        must_map(b->base + at, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd);
+    close(fd);
+}
+
+/* Nobody may write here. One huge page of zeros, where the system has it. */
+static void map_zeros(const struct blocks *b)
+{
+    must_map(b->base, b->mapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
+    madvise(b->base, b->mapped, MADV_HUGEPAGE);
+}
+
+static struct blocks blocks_map(int n, size_t block, size_t stride, void (*map)(const struct blocks *))
+{
+    struct blocks b = {.block = block, .stride = stride, .n = n};
+    size_t from, to, length = (size_t)(n - 1) * stride + block;
     b.mapped = (length + WINDOW - 1) / WINDOW * WINDOW;
     b.base = must_map(NULL, b.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    for (size_t at = 0; at < b.mapped; at += WINDOW)
-        must_map(b.base + at, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd);
-    close(fd);
+    map(&b);
     for (int i = 0; i < n; i++)
         for (int e = 0; e < EDGES; e++)
             if (edge(block, e, &from, &to)) {
@@ -150,18 +164,19 @@ static void kind_check(const struct kind *k, const struct blocks *in, const stru
 static void run(const struct kind *k)
 {
     int n = strata_size(job), root = n - 1;
-    bool bcast = k->kind == STRATA_BCAST;
+    bool bcast = k->kind == STRATA_BCAST, at_root = strata_rank(job) == root;
+    bool gets = bcast ? !at_root : at_root || (k->kind != STRATA_GATHER && k->kind != STRATA_REDUCE);
     /* One that goes alone passes 4 GiB; with a gap a later one begins beyond. */
     size_t block = (k->sends_all || k->gets_all ? 2 : 4) * GIB + ODD, stride = block + (k->differs ? 2 * GIB : 0);
     size_t counts[MOST_RANKS], offsets[MOST_RANKS];
-    struct blocks out = blocks_map(k->sends_all ? n : 1, block, stride);
-    struct blocks in = blocks_map(k->gets_all ? n : 1, block, stride);
+    struct blocks out = blocks_map(k->sends_all ? n : 1, block, stride, map_zeros);
+    struct blocks in = blocks_map(k->gets_all ? n : 1, block, stride, gets ? map_window : map_zeros);
     strata_coll_t c = STRATA_COLL_INIT(k->kind);
     for (int i = 0; i < n; i++) {
         counts[i] = block / sizeof(uint64_t);
         offsets[i] = (size_t)i * stride / sizeof(uint64_t);
     }
-    blocks_fill(bcast && strata_rank(job) == root ? &in : &out);
+    blocks_fill(bcast && at_root ? &in : &out);
     c.send = out.base;
     c.recv = in.base;
     c.element = sizeof(uint64_t);
