@@ -8,7 +8,7 @@
  * - badrank: a message to a rank that does not exist
  * - short: a receive shorter than the message
  * - unexpected N: N messages that nobody expects, taken in a mix of ways
- * - streams FILE: messages of 64 MiB and thousands of short ones, checked, until FILE exists; then how many paths
+ * - streams FILE [N]: messages of N (64) MiB and 80 times N short ones, checked, until FILE exists; then how many paths
  * failed
  * - turns FILE: rank 0 talks to each of the others in turn, says "running", and does so again when FILE exists
  * - later FILE: says "running", and exchanges its first messages when FILE exists
@@ -168,9 +168,9 @@ static void say_paths_failed(void *arg, const strata_counter_t *c)
 }
 
 /* Rank 0 sees the file and tells the others, so that all do the same. */
-static void streams(const char *until)
+static void streams(const char *until, int mib)
 {
-    size_t len = 64u << 20;
+    size_t len = (size_t)mib << 20;
     char *in = malloc(len), *out = malloc(len);
     int more = 1;
     CHECK(in && out);
@@ -178,7 +178,7 @@ static void streams(const char *until)
     fprintf(stderr, "running\n");
     for (int round = 1; more; round++) {
         longs(in, out, len, round);
-        shorts(5000);
+        shorts(80 * mib);
         more = access(until, F_OK) != 0;
         for (int to = 1; rank == 0 && to < n; to++)
             CHECK_OK(strata_send(world, &more, sizeof more, to, 7));
@@ -320,7 +320,7 @@ static void run(int argc, char **argv, const char *mode)
             _exit(b);
         strata_recv(world, c, 1, a, 99, NULL);
     } else if (!strcmp(mode, "streams")) {
-        streams(argv[2]);
+        streams(argv[2], argc > 3 ? atoi(argv[3]) : 64);
     } else if (!strcmp(mode, "turns")) {
         turns(argv[2]);
     } else if (!strcmp(mode, "later")) {

@@ -5,19 +5,22 @@
 fault() { # PID COMMAND
     softhca-stat --fault "$1" "$2" >"$work/stat" 2>&1 || complain "fault $2: $(cat "$work/stat")"
 }
-said() { # COUNT REGEX: waits until so many lines of stderr match; ten minutes are a safety net
+# Waits until so many lines of stderr match; looks every $said_every seconds (0.05). Ten minutes are a safety net.
+said() { # COUNT REGEX
     local end=$((SECONDS + 600))
     while [ $SECONDS -lt $end ]; do
         [ "$(grep -cE "$2" "$work/err")" -ge "$1" ] && return
         kill -0 $job 2>/dev/null || break
-        sleep 0.05
+        sleep "${said_every:-0.05}"
     done
     [ "$(grep -cE "$2" "$work/err")" -ge "$1" ] && return
     complain "not $1 times '$2'"
 }
-begin() { # PARAMETERS...: starts both ranks and waits until they stream
+# Starts both ranks and waits until they stream, in messages of $stream_mib MiB where that is set.
+begin() { # PARAMETERS...
     rm -f "$work/enough"
-    in_background timeout -k 2 900 env HOSTILE_TIMEOUT=900 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "$@" "$hostile" streams "$work/enough"
+    in_background timeout -k 2 900 env HOSTILE_TIMEOUT=900 "${openib[@]}" --mca mca_base_verbose 3 -n 2 "$@" \
+        "$hostile" streams "$work/enough" ${stream_mib-}
     said 2 '^running'
     mapfile -t ranks <<<"$(pgrep -f "^[^ ]*hostile streams $work/enough")" # /dev/fd is not everywhere
     [ ${#ranks[@]} = 2 ] || complain "there are ${#ranks[@]} ranks"
