@@ -18,7 +18,8 @@ on_both() { # STATUS RANKS [OPTION OF mpirun]... PROGRAM ARG...
     expect_status "$1" mpirun.openmpi --mca plm_rsh_agent on-node --host node1:2,node2:2 --map-by node -n "${@:2}"
     cat "$work/out"
 }
-strata=(-x STRATA_TEST_FORM -x "STRATA_MCA_btl=openib,self" -x STRATA_MCA_btl_openib_timeout)
+common=(-x STRATA_TEST_FORM -x STRATA_IN_GUEST -x STRATA_MCA_btl_openib_timeout)
+strata=("${common[@]}" -x "STRATA_MCA_btl=openib,self")
 
 on_both 0 4 "${strata[@]}" "$conformance" --only "$(form messages/basic messages)"
 out_has "^[1-9][0-9]* cases passed, 0 failed.* 4 processes$"
@@ -30,7 +31,7 @@ check "a rank is killed: two are told and go on" test "$(grep -c 'goes on$' "$wo
 # Collectives of nodes of four ranks, half of them in each guest: shared memory within a node, the wire between.
 for coll_form in pap_shm_direct $(form "" "pap_direct auto"); do
     expect_status 0 mpirun.openmpi --mca plm_rsh_agent on-node --host "node1:$(form 4 8),node2:$(form 4 8)" --map-by slot --bind-to none \
-        -n "$(form 8 16)" -x STRATA_TEST_FORM -x STRATA_MCA_btl=sm,openib,self -x STRATA_MCA_btl_openib_timeout -x STRATA_MCA_mca_base_node=4 \
+        -n "$(form 8 16)" "${common[@]}" -x STRATA_MCA_btl=sm,openib,self -x STRATA_MCA_mca_base_node=4 \
         -x STRATA_MCA_coll_arrival_form=$coll_form "$conformance" --only coll/random_calls_of_three
     cat "$work/out"
     out_has "^1 cases passed, 0 failed.* $(form 8 16) processes$"
@@ -63,9 +64,9 @@ fi
 sent=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts)
 check "messages went over the wire: $sent packets" test "$sent" -ge 1000
 both_lose
-on_both 0 2 "${strata[@]}" "$programs/traffic" incast 3000 100 2
+on_both 0 2 "${strata[@]}" "$programs/traffic" incast 3000 "$(form 30 100)" 2
 out_has "^incast 3000 "
-on_both 0 2 "${strata[@]}" "$programs/traffic" alltoall 4000000 "$(form 1 2)" 2
-out_has "^alltoall 4000000 "
+on_both 0 2 "${strata[@]}" "$programs/traffic" alltoall "$(form 1000000 4000000)" "$(form 1 2)" 2
+out_has "^alltoall $(form 1000000 4000000) "
 check "packets were lost: $(dropped)" test "$(dropped)" -ge 1
 finish
