@@ -5,6 +5,7 @@
 set -u
 export STRATA_MCA_coll_sm_ranks=0 STRATA_MCA_coll_arrival_ranks=64 # coll_sm would do what fits it
 . "$STRATA_SOURCE/tests/support/form.sh"
+full_form || export STRATA_TEST_CALLS=300
 . "$STRATA_SOURCE/tests/support/wait.sh"
 . "$STRATA_SOURCE/tests/support/preload.sh"
 . "$STRATA_SOURCE/tests/support/coll.sh"
