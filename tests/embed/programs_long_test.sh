@@ -31,7 +31,7 @@ everywhere 2 5 -- bsend
 everywhere 2 4 -- requests
 short=3 everywhere 2 3 5 8 -- collectives
 short=5 everywhere 2 5 8 -- intercomm
-everywhere 2 4 8 -- comms
+everywhere 2 4 8 -- comms "$(form 500 5000)"
 ! full_form || everywhere 2 4 -- threads
 full_form || program strata "$limit" 4 threads 10
 everywhere 2 4 -- "${one_sided[@]}" onesided
