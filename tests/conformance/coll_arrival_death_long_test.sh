@@ -19,16 +19,16 @@ if [ -z "${SANITIZER_FLAGS-}" ] && openib_on_softhca; then
 else
     echo "left out: softhca (not in this build, or a sanitizer is)"
 fi
-# The sum of a counter of coll_arrival in the survivors, who alone report.
-counted() { # NAME
-    python3 - "$work/report" "coll_arrival_$1" <<'PY'
+# The sums of three counters of coll_arrival in the survivors, who alone report.
+counted() {
+    python3 - "$work/report" <<'PY'
 import json, sys
 rows = [row for line in open(sys.argv[1]) if line.startswith("{") for row in json.loads(line)["rows"]]
-print(sum(row["sum"] for row in rows if row["name"] == sys.argv[2]))
+print(*(sum(row["sum"] for row in rows if row["name"] == "coll_arrival_" + name) for name in ("calls", "refused", "stops")))
 PY
 }
 one() { # BTL SCHEME KIND[:ROOT] COUNT ROUND WHEN [SETTING=VALUE [NODES]]
-    local out ended with=() calls refused
+    local out ended with=() calls=0 refused=0 stops=0
     case $1 in *openib) with=(--softhca) ;; esac
     [ -z "${7-}" ] || with+=(--mca "coll_arrival_${7%%=*}" "${7#*=}")
     [ -z "${8-}" ] || with+=(--mca mca_base_node "$8")
@@ -42,12 +42,12 @@ one() { # BTL SCHEME KIND[:ROOT] COUNT ROUND WHEN [SETTING=VALUE [NODES]]
         grep -q "^rank 1: the call ended before" <<<"$out" || break
         echo "$*: once more: $(grep -m 1 "^rank 1: the call ended before" <<<"$out")"
     done
-    calls=$(counted calls) refused=$(counted refused)
+    read -r calls refused stops < <(counted)
     if [ $ended != 137 ] || [ "$(grep -c 'rank 1 failed, goes on$' <<<"$out")" != 3 ] || ! ((calls > 0 && refused == 0)); then
         echo "FAILED: $*: status $ended, $calls calls of coll_arrival, $refused refused: $(tail -n 8 <<<"$out" | tr '\n' '|')"
         status=1
     fi
-    n_done=$((n_done + 1)) n_stops=$((n_stops + $(counted stops)))
+    n_done=$((n_done + 1)) n_stops=$((n_stops + stops))
 }
 phases() { # BTL ROUND
     one "$1" copy 8 8 "$2" blocks_to_cells
