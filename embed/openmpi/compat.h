@@ -27,21 +27,23 @@
 #define PML_STRATA_LOCAL_PEERS PMIX_LOCAL_PEERS
 #define PML_STRATA_STRING      PMIX_STRING
 typedef size_t pml_strata_length_t; /* of what is published */
-#define PML_STRATA_COMPONENT_VERSION MCA_PML_BASE_VERSION_2_1_0
-#define ompi_comm_get_cid            ompi_comm_get_local_cid
+#define PML_STRATA_COMPONENT_VERSION  MCA_PML_BASE_VERSION_2_1_0
+#define COLL_STRATA_COMPONENT_VERSION MCA_COLL_BASE_VERSION_2_4_0
+#define ompi_comm_get_cid             ompi_comm_get_local_cid
 typedef mca_pml_base_component_2_1_0_t pml_strata_component_t;
 /* Members that 5.0 added or dropped at the place where 4.1 has pml_ft_event. */
 #define PML_STRATA_MODULE_EXTRA .pml_revoke_comm = pml_strata_revoke_comm,
 #else
 #include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"
-#define PML_STRATA_SCOPE             OPAL_PMIX_GLOBAL
-#define PML_STRATA_LOCAL_PEERS       OPAL_PMIX_LOCAL_PEERS
-#define PML_STRATA_STRING            OPAL_STRING
+#define PML_STRATA_SCOPE              OPAL_PMIX_GLOBAL
+#define PML_STRATA_LOCAL_PEERS        OPAL_PMIX_LOCAL_PEERS
+#define PML_STRATA_STRING             OPAL_STRING
 typedef int32_t pml_strata_length_t;
-#define PML_STRATA_COMPONENT_VERSION MCA_PML_BASE_VERSION_2_0_0
+#define PML_STRATA_COMPONENT_VERSION  MCA_PML_BASE_VERSION_2_0_0
+#define COLL_STRATA_COMPONENT_VERSION MCA_COLL_BASE_VERSION_2_0_0
 typedef mca_pml_base_component_2_0_0_t pml_strata_component_t;
-#define PML_STRATA_MODULE_EXTRA      .pml_ft_event = mca_pml_base_ft_event,
+#define PML_STRATA_MODULE_EXTRA       .pml_ft_event = mca_pml_base_ft_event,
 #endif
 
 #endif

@@ -1,4 +1,4 @@
-# mca_pml_strata: built against the internal headers of an Open MPI, 4.1 or 5.0 or both, which ask for -mcx16.
+# mca_pml_strata and mca_coll_strata: built against the internal headers of an Open MPI, 4.1 or 5.0 or both, which ask for -mcx16.
 # One folder per version of Open MPI: a plugin loaded by another one would crash it. In the build tree they are in
 # embed/openmpi/.libs and embed/openmpi-5.0/.libs.
 openmpi_4_1dir = $(componentdir)/openmpi-4.1
@@ -27,9 +27,16 @@ noinst_LTLIBRARIES += embed/openmpi/libpml_5_0.la
 embed_openmpi_libpml_5_0_la_SOURCES = $(EMBED_OPENMPI_SOURCES)
 embed_openmpi_libpml_5_0_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_5_0_CPPFLAGS)
 embed_openmpi_libpml_5_0_la_CFLAGS = $(COMMON_CFLAGS) -mcx16
-openmpi_5_0_LTLIBRARIES = embed/openmpi-5.0/mca_pml_strata.la
+openmpi_5_0_LTLIBRARIES = embed/openmpi-5.0/mca_pml_strata.la embed/openmpi-5.0/mca_coll_strata.la
 embed_openmpi_5_0_mca_pml_strata_la_SOURCES =
 embed_openmpi_5_0_mca_pml_strata_la_LIBADD = embed/openmpi/libpml_5_0.la libstrata.la -ldl
 embed_openmpi_5_0_mca_pml_strata_la_LDFLAGS = $(EMBED_LDFLAGS)
+noinst_LTLIBRARIES += embed/openmpi/libcoll_5_0.la
+embed_openmpi_libcoll_5_0_la_SOURCES = $(EMBED_COLL_SOURCES)
+embed_openmpi_libcoll_5_0_la_CPPFLAGS = $(COMMON_CPPFLAGS) $(OPENMPI_5_0_CPPFLAGS) -I$(srcdir)/embed/openmpi/coll
+embed_openmpi_libcoll_5_0_la_CFLAGS = $(COMMON_CFLAGS) -mcx16
+embed_openmpi_5_0_mca_coll_strata_la_SOURCES =
+embed_openmpi_5_0_mca_coll_strata_la_LIBADD = embed/openmpi/libcoll_5_0.la libstrata.la
+embed_openmpi_5_0_mca_coll_strata_la_LDFLAGS = $(EMBED_LDFLAGS)
 endif
 EXTRA_DIST += $(EMBED_OPENMPI_SOURCES) $(EMBED_COLL_SOURCES)

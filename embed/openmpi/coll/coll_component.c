@@ -1,6 +1,9 @@
 /* mca_coll_strata: registration and parameters. */
 #include "coll_strata.h"
 
+#include "ompi/mca/pml/pml.h"
+#include "../compat.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <strata/sdk/info.h>
@@ -109,7 +112,7 @@ static int component_init(bool progress_threads, bool mpi_threads)
 }
 
 __attribute__((visibility("default"))) const mca_coll_base_component_t mca_coll_strata_component = {
-    .collm_version = {MCA_COLL_BASE_VERSION_2_0_0, .mca_component_name = "strata",
+    .collm_version = {COLL_STRATA_COMPONENT_VERSION, .mca_component_name = "strata",
                       .mca_component_major_version = STRATA_VERSION_MAJOR,
                       .mca_component_minor_version = STRATA_VERSION_MINOR, .mca_component_release_version = 0,
                       .mca_register_component_params = component_register},

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "ompi/mca/pml/base/base.h"
-#include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
-#include "opal/mca/pmix/pmix.h"
 #include "opal/util/output.h"
 
 int coll_strata_run(struct coll_strata_call *call, int rc, struct ompi_communicator_t *comm)
