@@ -16,9 +16,11 @@ static int (*post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_w
 static const char *forge;
 static unsigned writes;
 
-/* The last lines of messages in the peer's ring. */
+/* The last lines of messages in the peer's ring. Others, such as those by which a port is timed, have other queue
+ * pairs. */
 enum { LATE = 3, LINE = IB_LINE };
 static struct late {
+    uint32_t qp; /* its number: one that is made later may lie where another one did */
     struct ibv_send_wr wr;
     char line[LINE];
 } late[LATE];
@@ -109,18 +111,24 @@ static void forge_farewell(const struct ibv_send_wr *wr)
     fprintf(stderr, "forged %s\n", forge);
 }
 
-static void note_write(const struct ibv_send_wr *wr)
+static void note_write(const struct ibv_qp *qp, const struct ibv_send_wr *wr)
 {
     struct late *l = &late[n_late % LATE];
-    uint32_t before;
 
-    if (!is("farewell-writes") || wr->num_sge != 1 || wr->sg_list[0].length < LINE)
+    if (!is("farewell-writes") || wr->num_sge != 1 || wr->sg_list[0].length != LINE)
         return;
-    before = wr->sg_list[0].length - LINE;
+    l->qp = qp->qp_num;
     l->wr = *wr;
-    l->wr.wr.rdma.remote_addr += before;
-    memcpy(l->line, (const char *)(uintptr_t)wr->sg_list[0].addr + before, LINE);
+    memcpy(l->line, (const char *)(uintptr_t)wr->sg_list[0].addr, LINE);
     n_late++;
+}
+
+static bool all_of(const struct ibv_qp *qp)
+{
+    for (unsigned i = 0; i < LATE; i++)
+        if (late[i].qp != qp->qp_num)
+            return false;
+    return true;
 }
 
 /* They have no completions, and Strata does not count them. */
@@ -153,14 +161,14 @@ static int forging_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct i
     for (const struct ibv_send_wr *w = wr; w; w = w->next) {
         if (w->opcode == IBV_WR_RDMA_WRITE) {
             forge_footer(w);
-            note_write(w);
+            note_write(qp, w);
         }
         forge_grant(w);
         forge_farewell(w);
         farewell = farewell || control_of(w, IB_CONTROL_FAREWELL, &g);
     }
     rc = post_send(qp, wr, bad);
-    if (rc == 0 && farewell && n_late >= LATE)
+    if (rc == 0 && farewell && n_late >= LATE && all_of(qp))
         write_late(qp);
     return rc;
 }
