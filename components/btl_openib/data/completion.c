@@ -38,6 +38,13 @@ void ib_sent_drop(struct ib_qp *q, int rc)
 
 /* ---- for a send that has no room: of sends, and of credit messages; the rest waits for progress ---- */
 
+/* Whether a message of the ring that is older than one in the CQ may not be handled yet. Those with immediate data are
+ * found in the CQ: the caller may be handling the first of many. */
+static bool reclaim_is_early(const struct ib_module *m, const struct ib_ring_in *r)
+{
+    return m->poll.stash[IB_HIGH].n || r->detect == IB_DETECT_IMM || ib_ring_has_some(r);
+}
+
 /* A message that only brings credits. Messages count in the order in which they were sent: where one of a ring may be
  * older and has not been handled, this one waits as well, without its credits. */
 static bool reclaim_credits(struct ib_module *m, const struct ibv_wc *wc)
@@ -52,7 +59,7 @@ static bool reclaim_credits(struct ib_module *m, const struct ibv_wc *wc)
     if (h.am != IB_CONTROL || h.control != IB_CONTROL_CREDITS || h.hdr_len != 0)
         return false;
     ib_take_credits(q->peer, &h);
-    if (q->ring && (m->poll.stash[IB_HIGH].n || ib_ring_has_some(q->ring))) {
+    if (q->ring && reclaim_is_early(m, q->ring)) {
         h = (struct ib_head){.am = IB_CONTROL, .control = IB_CONTROL_CREDITS};
         memcpy(b->data, &h, sizeof h);
         return false;

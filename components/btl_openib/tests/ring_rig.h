@@ -55,6 +55,8 @@ static void deliver(void *arg, const struct st_frag *f)
     HOLDS(f->rank == (s == side ? 1 : 0));
     if (s->answers && any(3) == 0)
         s->answered += send_number(s, s->answered) == STRATA_OK;
+    if (s->looks && any(3) == 0)
+        ib_reclaim(&s->m);
     memset(want, (int)(i & 0xff), sizeof want);
     HOLDS(memcmp(f->data, want, f->len) == 0);
     HOLDS(memcmp((const char *)f->hdr + sizeof i, want, f->hdr_len - sizeof i) == 0);

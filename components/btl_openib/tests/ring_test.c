@@ -11,7 +11,7 @@ static void traffic(uint32_t n)
     struct side *from = &side[0], *to = &side[1];
     uint32_t sent = 0;
 
-    to->answers = true;
+    to->answers = from->looks = to->looks = true;
     for (uint32_t round = 0; to->got < n || from->got < to->answered; round++) {
         HOLDS(round < 40 * n);
         for (uint32_t burst = any(8); burst > 0 && sent < n; burst--)
@@ -54,6 +54,28 @@ START_TEST(once_and_in_order)
     traffic(100000); /* numbers of 16 bits begin anew */
     ck_assert_uint_gt(side[1].m.count.ring_sent, side[1].answered / 4);
     ck_assert_uint_gt(side[0].m.count.ring_around, 0);
+    close_both();
+}
+END_TEST
+
+/* A message of credits that is found while messages before it are handled, of which more came than one poll takes. */
+START_TEST(credits_are_found_early)
+{
+    struct side *from = &side[0], *to = &side[1];
+    uint32_t sent = 0;
+
+    open_both(cases[_i].begin, cases[_i].detect, cases[_i].order, cases[_i].first);
+    to->looks = true;
+    for (int round = 0; round < 200; round++) {
+        for (uint32_t burst = IB_POLLED + any(8); burst > 0; burst--)
+            sent += send_number(from, sent) == STRATA_OK;
+        (void)ib_send_control(from->p, IB_CONTROL_CREDITS);
+        for (int i = 0; i < 40; i++)
+            progress(to), progress(from);
+        ck_assert_ptr_null(to->p->error);
+    }
+    ck_assert_uint_eq(to->got, sent);
+    ck_assert_uint_eq(from->p->q[IB_HIGH].posted - to->p->q[IB_HIGH].received, 0);
     close_both();
 }
 END_TEST
@@ -194,6 +216,7 @@ int main(void)
     TCase *t = tcase_create("ring");
 
     tcase_add_loop_test(t, once_and_in_order, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(t, credits_are_found_early, 0, sizeof cases / sizeof *cases);
     tcase_add_test(t, numbers_begin_anew);
     tcase_add_test(t, bursts_are_told);
     tcase_add_test(t, windows_go_beside_the_ring);
