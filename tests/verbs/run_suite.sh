@@ -14,7 +14,8 @@ if [ $# -eq 0 ]; then
 fi
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$work"' EXIT
+trap 'exit 143' TERM INT HUP
 # A preloaded device is for the programs only, not for the tools of this script.
 preload=${VERBS_PRELOAD-}
 start() { # PROGRAM: leaves its output, then its status
@@ -26,7 +27,7 @@ worst=0 any=0 passed=0 failed=0 skipped=0 why=
 result() { # PROGRAM that has ended
     local status total p f s output=$work/$1.output
     cat "$output"
-    status=$(cat "$work/$1.status")
+    status=$(cat "$work/$1.status" 2>/dev/null || echo unknown)
     case $status in
     0) any=1 ;;
     77) why=$(sed -n '$s/.*SKIP //p' "$output") && return ;;
@@ -59,7 +60,8 @@ while [ $shown -lt ${#programs[@]} ]; do
     done
     wait -n
     ended=$((ended + 1))
-    while [ $shown -lt $started ] && [ -e "$work/${programs[shown]}.status" ]; do
+    # A program that has left no status is shown when all that were started have ended.
+    while [ $shown -lt $started ] && { [ -e "$work/${programs[shown]}.status" ] || [ $ended -ge $started ]; }; do
         result "${programs[shown]}"
         shown=$((shown + 1))
     done
