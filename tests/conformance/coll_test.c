@@ -273,7 +273,7 @@ static void random_calls(struct tw_rank *r)
     unsigned long seed = test_seed(28), calls = test_quick_form(CALLS, CALLS_FULL);
     const char *fewer = getenv("STRATA_TEST_CALLS"); /* of scripts that run this case in many jobs */
     if (test_sanitized() || suite_emulated())
-        calls = CALLS / 10;
+        calls = test_quick_form(CALLS / 10, CALLS / 4);
     else if (fewer)
         calls = strtoul(fewer, NULL, 0);
     struct rnd rnd = {seed};
@@ -321,11 +321,12 @@ static void *half_calls(void *arg)
 {
     const struct half *h = arg;
     struct rnd rnd = {(uint64_t)h->number + 7};
-    for (int i = 0; i < (test_sanitized() ? 25 : 200); i++) {
+    const unsigned long calls = test_sanitized() ? test_quick_form(25, 50) : 200;
+    for (unsigned long i = 0; i < calls; i++) {
         struct running u;
         struct call call = call_make(&rnd, strata_comm_size(h->comm));
         start(&u, &call, h->comm);
-        finish(&u, h->comm, (unsigned long)i);
+        finish(&u, h->comm, i);
     }
     return NULL;
 }
@@ -340,7 +341,7 @@ static void two_threads(struct tw_rank *r)
 static void free_early(struct tw_rank *r, unsigned kinds, int most_calls)
 {
     enum { ROUNDS = 3, MOST_CALLS = 8 };
-    const int ids = test_sanitized() ? 6 : 20;
+    const int ids = test_sanitized() ? (int)test_quick_form(6, 20) : 20;
     struct rnd rnd = {29};
     for (int i = 0; i < ROUNDS * ids; i++) {
         strata_comm_spec_t spec = {

@@ -6,16 +6,17 @@
 #include <string.h>
 #include "area.h"
 #include "ring_inl.h"
+#include "support/form.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
 #include "support/world.h"
 
 enum { LONGEST = 1500 };
 
-/* Of each run of two threads: laps of the ring, of which one has 8 slots. */
+/* Messages of each run of two threads: thousands of laps of a ring of 8 slots. */
 static uint32_t n_messages(void)
 {
-    return test_sanitized() ? 10000 : 60000;
+    return test_sanitized() ? (uint32_t)test_quick_form(10000, 60000) : 60000;
 }
 
 static const struct sm_geometry geometry = {
