@@ -4,6 +4,7 @@
 # starts first
 set -euo pipefail
 . "$STRATA_SOURCE/tests/support/wait.sh"
+. "$STRATA_SOURCE/tests/support/form.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 fail() {
@@ -171,6 +172,12 @@ timeout "$job_limit" strata-perf compare --against "$STRATA_BUILD" --cpus "$proc
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["rows"])==4, len(d["rows"])
 assert all(r[i]["median"]>0 for r in d["rows"] for i in ("strata", "other", "other_again")) and "openmpi" not in d["rows"][0]
 assert all("met" in r for r in d["rows"])' "$dir/out" || fail "compare --against: $(cat "$dir/out")"
+if full_form; then
+    timeout "$job_limit" strata-perf compare --only latency --sizes 8 "${tiny[@]}" --rounds 1 >"$dir/out" 2>"$dir/err" || fail "compare as a table beside MPI"
+    grep -q 'targets met' "$dir/out" || fail "no verdict beside MPI: $(cat "$dir/out")"
+    timeout "$job_limit" strata-perf compare --against "$STRATA_BUILD" --only latency --sizes 8 "${tiny[@]}" --rounds 1 >"$dir/out" 2>"$dir/err" ||
+        fail "compare --against on the default processors: $(cat "$dir/out" "$dir/err")"
+fi
 ! timeout "$job_limit" strata-perf compare --against "$dir" --only latency >"$dir/other" 2>"$dir/err" || fail "compare --against a folder without tools"
 grep -q 'has no strata-run' "$dir/err" || fail "compare --against a folder without tools said: $(cat "$dir/err")"
 
