@@ -79,7 +79,7 @@ if [ -x "$STRATA_BUILD/strata-mpi-twin.mpich" ]; then
     rm "$work/starts"
     : >"$work/left"
     # Nothing is asserted of Strata's own jobs, which may be late on a busy machine.
-    run env PATH="$work/bin:$PATH" strata-perf compare --only latency "${tiny[@]}" --rounds 2 --timeout 1
+    run env PATH="$work/bin:$PATH" strata-perf compare --only latency "${tiny[@]}" --rounds 2 --timeout 5
     err_has 'MPICH latency with 2 ranks took too long'
     err_has 'MPICH is left out of further rounds of latency'
     check "it is started once: $(cat "$work/starts")" test "$(wc -l <"$work/starts")" = 1
