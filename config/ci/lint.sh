@@ -120,7 +120,8 @@ tidy)
     echo "RESULT: ${#files[@]} files, of which $(grep -c '^passed before' "$log") had passed before" ;;
 cppcheck)
     # One translation unit at a time; unused or missing things are the compiler's and the linker's business. The short form with an
-    # empty cache looks at one configuration of the preprocessor a file, which takes half the time.
+    # empty cache looks at one configuration of the preprocessor a file, which takes half the time; what passed so is looked at again
+    # when it changes, and in the full form.
     few=()
     if [ -n "$CACHE" ]; then
         mkdir -p "$CACHE/cppcheck"

@@ -73,7 +73,7 @@ static void map_window(const struct blocks *b)
     close(fd);
 }
 
-/* Nobody may write here. One huge page of zeros, where the system has it. */
+/* A buffer that nobody may write to: one huge page of zeros, where the system has such pages. */
 static void map_zeros(const struct blocks *b)
 {
     must_map(b->base, b->mapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);

@@ -55,9 +55,9 @@ void suite_await(strata_comm_t *c, int src, int tag);
 void suite_arrived(strata_comm_t *c, int src, int tag);
 /* Polls a while. */
 void suite_spin(strata_t *s, int polls);
-/* The short form of a guest test, where an emulated processor is as slow as the sanitizers. */
+/* Whether a guest test runs in the short form: an emulated processor is as slow as a sanitizer. */
 bool suite_emulated(void);
-/* Less of the same: n / 10 when sanitized or emulated, n / 4 in the short form of other tests. */
+/* A number of repetitions: n / 10 when sanitized or emulated, n / 4 in the short form of other tests. */
 int suite_scale(int n);
 /* Whether step i is run: in the short form every n-th is. What i counts should meet each size and each way in turn. */
 bool suite_every(size_t i, size_t n);

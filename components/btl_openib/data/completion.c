@@ -38,8 +38,8 @@ void ib_sent_drop(struct ib_qp *q, int rc)
 
 /* ---- for a send that has no room: of sends, and of credit messages; the rest waits for progress ---- */
 
-/* Whether a message of the ring that is older than one in the CQ may not be handled yet. Those with immediate data are
- * found in the CQ: the caller may be handling the first of many. */
+/* Whether a ring message older than one in the CQ may be unhandled. The CQ reports ring writes with immediate data, and
+ * the caller may be handling the first of several. */
 static bool reclaim_is_early(const struct ib_module *m, const struct ib_ring_in *r)
 {
     return m->poll.stash[IB_HIGH].n || r->detect == IB_DETECT_IMM || ib_ring_has_some(r);

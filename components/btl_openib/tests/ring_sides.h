@@ -43,7 +43,7 @@ static struct side {
     char ring[(SLOTS + SPAN - 1) * SLOT] __attribute__((aligned(64))), staging[(SLOTS + SPAN - 1) * SLOT];
     uint32_t got; /* messages */
     bool answers; /* from within its deliver */
-    bool looks;   /* there for ends of sends, as a send without room does */
+    bool looks;   /* there polls for completions of sends, as a send without room does */
     uint32_t answered;
 } side[2];
 static struct ib_params params;

@@ -58,7 +58,7 @@ START_TEST(once_and_in_order)
 }
 END_TEST
 
-/* A message of credits that is found while messages before it are handled, of which more came than one poll takes. */
+/* A credit message is polled during the delivery of older messages, of which there are more than one poll returns. */
 START_TEST(credits_are_found_early)
 {
     struct side *from = &side[0], *to = &side[1];
