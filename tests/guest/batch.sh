@@ -3,8 +3,7 @@
 # after the other in one boot. A test says which guest it wants by a line `# guest: OPTIONS OF tests/guest/run`, and by a line
 # `# short form: not run` that the short form leaves it out; one without a `# guest:` line boots its guests itself. Leaves .log
 # and .trs in $STRATA_BUILD, as automake's harness does. A test that hangs for $GUEST_TEST_LIMIT seconds (1200) or
-# panics the kernel fails, and the rest of its batch is booted anew. $GUEST_BATCHES batches (2) run at the same time: much of a
-# guest's time is waiting. Exit status 0 when none failed.
+# panics the kernel fails, and the rest of its batch is booted anew. Exit status 0 when none failed.
 set -u
 cd "$STRATA_SOURCE" || exit 2
 . tests/support/form.sh
@@ -16,15 +15,7 @@ end_guest() {
     [ -z "$pid" ] || { kill "$pid" && wait "$pid"; } 2>/dev/null
     pid=
 }
-running=() # batches, each a process
-end_all() {
-    local batch_pid
-    for batch_pid in ${running[@]+"${running[@]}"}; do kill "$batch_pid" 2>/dev/null; done
-    end_guest
-    wait
-    rm -rf "$folder"
-}
-trap end_all EXIT
+trap 'end_guest; rm -rf "$folder"' EXIT
 trap 'exit 143' TERM INT HUP
 
 header() { sed -n "s/^# $2: *//p" "$1" | head -n 1; } # TEST FIELD
@@ -120,27 +111,6 @@ run_batch() { # OPTIONS TEST...: in as many boots as it takes
     done
 }
 
-# Runs a batch in a folder of its own and leaves there what it adds to the totals.
-batch_process() { # NUMBER OPTIONS TEST...
-    trap end_guest EXIT
-    trap 'exit 143' TERM INT HUP
-    folder=$folder/$1
-    mkdir "$folder"
-    shift
-    run_batch "$@"
-    echo "$failed $boots $booting $between $working" >"$folder/totals"
-}
-# Returns when at most N batches run.
-await_batches() { # N
-    local batch_pid left
-    while [ ${#running[@]} -gt "$1" ]; do
-        wait -n
-        left=()
-        for batch_pid in "${running[@]}"; do ! kill -0 "$batch_pid" 2>/dev/null || left+=("$batch_pid"); done
-        running=(${left[@]+"${left[@]}"})
-    done
-}
-
 declare -A batches=()
 order=() alone=() left_out=()
 for test in "$@"; do
@@ -155,17 +125,9 @@ for test in "$@"; do
     batches[x$options]="${batches[x$options]-} $test"
 done
 [ ${#left_out[@]} = 0 ] || printf 'in the full form only: %s\n' "${left_out[@]}"
-for n in ${order[@]+"${!order[@]}"}; do
-    await_batches $((${GUEST_BATCHES:-2} - 1))
+for options in ${order[@]+"${order[@]}"}; do
     # shellcheck disable=SC2086 # a word for each test
-    batch_process "$n" "${order[n]}" ${batches[x${order[n]}]} &
-    running+=($!)
-done
-await_batches 0
-for n in ${order[@]+"${!order[@]}"}; do
-    read -r f b boot_time reset_time work_time <"$folder/$n/totals" || { failed=$((failed + 1)) && continue; }
-    failed=$((failed + f)) boots=$((boots + b))
-    booting=$(add "$booting" "$boot_time") between=$(add "$between" "$reset_time") working=$(add "$working" "$work_time")
+    run_batch "$options" ${batches[x$options]}
 done
 for test in ${alone[@]+"${alone[@]}"}; do by_itself "$test"; done
 printf 'RESULT: %d boots took %.0f s; of the tests in batches resets took %.0f s, work %.0f s\n' $boots $booting $between $working
