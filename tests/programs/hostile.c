@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "support/counters.h"
 #include "support/suite.h"
 #include "support/watchdog.h"
 
@@ -160,13 +161,6 @@ static void longs(char *in, char *out, size_t len, int round)
     CHECK_EQ(pattern_check(in, len, (uint64_t)((rank + n - 1) % n + 100 * round)), -1);
 }
 
-static void say_paths_failed(void *arg, const strata_counter_t *c)
-{
-    (void)arg;
-    if (!strcmp(c->name, "paths_failed"))
-        printf("rank %d: %llu paths failed\n", rank, (unsigned long long)c->value);
-}
-
 /* Rank 0 sees the file and tells the others, so that all do the same. */
 static void streams(const char *until, int mib)
 {
@@ -185,7 +179,7 @@ static void streams(const char *until, int mib)
         if (rank)
             CHECK_OK(strata_recv(world, &more, sizeof more, 0, 7, NULL));
     }
-    CHECK_OK(strata_counters(s, say_paths_failed, NULL));
+    printf("rank %d: %llu paths failed\n", rank, counted(s, "pml", "ob1", "paths_failed"));
     free(in);
     free(out);
 }
