@@ -2,6 +2,7 @@
  * start returns while the other member is away, the block's end is not there yet. All members get theirs in the end. */
 #include <check.h>
 #include "support/counters.h"
+#include "support/pattern.h"
 #include "support/run_suite.h"
 #include "support/world.h"
 #include <strata/coll.h>
@@ -21,10 +22,10 @@ static const struct run {
     {"btl=sm,self coll_sm_ranks=0 coll_arrival_form=bruck", "arrival", STRATA_ALLTOALL},
 };
 
-/* Byte i of the block of `from` for `to`, which is 0 where all get the same. */
-static unsigned char byte_of(int from, int to, size_t i)
+/* The pattern of the block of `from` for `to`, which is 0 where all get the same. */
+static uint64_t seed_of(int from, int to)
 {
-    return (unsigned char)((i * 7 + i / 1000 + (size_t)from * 31 + (size_t)to * 57) & 127u); /* not UNTOUCHED */
+    return (uint64_t)(1 + from * N + to);
 }
 
 static void meet_first(struct tw_rank *r)
@@ -46,8 +47,7 @@ static void long_block(struct tw_rank *r)
     strata_coll_request_t *req;
     CHECK(out && in);
     for (int to = 0; to < n_out; to++)
-        for (size_t i = 0; i < BLOCK; i++)
-            out[(size_t)to * BLOCK + i] = byte_of(r->rank, to, i);
+        pattern_fill(out + (size_t)to * BLOCK, BLOCK, seed_of(r->rank, to));
     memset(in, UNTOUCHED, (size_t)N * BLOCK);
     meet_first(r);
     c.send = out;
@@ -62,9 +62,9 @@ static void long_block(struct tw_rank *r)
         tw_quiesce(r);
     }
     CHECK_OK(strata_coll_wait(&req, NULL));
+    CHECK(in[BLOCK - 1] != UNTOUCHED); /* or the look above has shown nothing */
     for (int from = 0; from < N; from++)
-        for (size_t i = 0; i < BLOCK; i++)
-            CHECK_EQ(in[(size_t)from * BLOCK + i], byte_of(from, n_out > 1 ? r->rank : 0, i));
+        CHECK_EQ(pattern_check(in + (size_t)from * BLOCK, BLOCK, seed_of(from, n_out > 1 ? r->rank : 0)), -1);
     tw_quiesce(r);
     CHECK_EQ(counted(r->s, "coll", run->component, "calls"), 2);
     free(out);
@@ -84,8 +84,7 @@ static void alone(struct tw_rank *r)
     unsigned char *out = malloc(BLOCK), *in = malloc(BLOCK);
     strata_coll_t c = STRATA_COLL_INIT(STRATA_ALLTOALL);
     CHECK(out && in);
-    for (size_t i = 0; i < BLOCK; i++)
-        out[i] = byte_of(0, 0, i);
+    pattern_fill(out, BLOCK, seed_of(0, 0));
     c.send = out;
     c.recv = in;
     c.count = BLOCK;
