@@ -4,15 +4,17 @@
 #include "support/form.h"
 #include "support/found.h"
 #include "support/run_suite.h"
+#include "support/turns.h"
 
 struct target {
     char name[32];
     char settings[200];
     bool only_self;
+    int shuffle; /* number among the settings of btl_shuffle, or -1 */
 };
 
 static struct target targets[32];
-static int n_targets;
+static int n_targets, n_shuffles;
 static struct {
     const struct target *t;
     const struct btl_case *c;
@@ -32,6 +34,7 @@ static void add(const char *name, const char *settings, bool only_self)
     snprintf(t->name, sizeof t->name, "%s", name);
     snprintf(t->settings, sizeof t->settings, "btl=%s%s%s", name, strcmp(name, "self") ? ",self" : "", settings);
     t->only_self = only_self;
+    t->shuffle = strcmp(name, "shuffle") ? -1 : n_shuffles++;
 }
 
 static void add_one_found(const char *name)
@@ -46,7 +49,8 @@ static void add_cases(const struct btl_case *c, size_t n)
     for (int t = 0; t < n_targets; t++)
         for (size_t i = 0; i < n; i++) {
             snprintf(name, sizeof name, "%.40s %.200s/%.40s", targets[t].name, targets[t].settings, c[i].name);
-            if (only && !strstr(name, only))
+            if ((only && !strstr(name, only)) ||
+                (test_turns() && targets[t].shuffle >= 0 && i % (size_t)n_shuffles != (size_t)targets[t].shuffle))
                 continue;
             runs[n_runs].t = &targets[t];
             runs[n_runs++].c = &c[i];

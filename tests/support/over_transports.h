@@ -12,6 +12,7 @@
 #include "support/form.h"
 #include "support/found.h"
 #include "support/run_suite.h"
+#include "support/turns.h"
 #include "support/way.h"
 
 enum { OVER_SETTINGS = 16, OVER_RUNS = 16 * 16 };
@@ -19,6 +20,7 @@ enum { OVER_SETTINGS = 16, OVER_RUNS = 16 * 16 };
 static const struct over_case *over_cases;
 static char over_settings[OVER_SETTINGS][200];
 static int over_n_settings, over_n_found, over_n_cases, over_n_runs;
+static int over_n_shuffles, over_nth_shuffle; /* all settings of btl_shuffle, and those that were added */
 static unsigned over_flags;
 static struct {
     int settings, which;
@@ -49,15 +51,23 @@ START_TEST(over_one)
 }
 END_TEST
 
+static bool over_is_shuffle(const char *with)
+{
+    return strncmp(with, "btl=shuffle", strlen("btl=shuffle")) == 0;
+}
+
+/* Settings of btl_shuffle take turns where test_turns() says so. */
 static void over_add(const char *with)
 {
     const char *only = getenv("STRATA_CONFORMANCE");
+    const int turn = over_is_shuffle(with) && test_turns() ? over_nth_shuffle++ : -1;
+
     CHECK(over_n_settings < OVER_SETTINGS);
     snprintf(over_settings[over_n_settings], sizeof over_settings[0], "%s", with);
     for (int c = 0; c < over_n_cases; c++) {
         char name[300];
         snprintf(name, sizeof name, "%s/%s", with, over_cases[c].name);
-        if (only && !strstr(name, only))
+        if ((only && !strstr(name, only)) || (turn >= 0 && c % over_n_shuffles != turn))
             continue;
         CHECK(over_n_runs < OVER_RUNS);
         over_runs[over_n_runs].settings = over_n_settings;
@@ -80,6 +90,9 @@ static int over_main(const char *suite, unsigned flags, const struct over_case *
     over_flags = flags;
     over_cases = cases;
     over_n_cases = n;
+    over_n_shuffles = 1; /* that which is found */
+    for (int i = 0; more[i]; i++)
+        over_n_shuffles += over_is_shuffle(more[i]);
     found_btls(over_add_found);
     over_n_found = over_n_settings;
     for (; *more; more++)

@@ -1,0 +1,15 @@
+/* Under a sanitizer the short form runs a case over one of several like settings, in turn. Without a sanitizer, and in
+ * the full form, it runs over all of them. */
+#ifndef TEST_SUPPORT_TURNS_H
+#define TEST_SUPPORT_TURNS_H
+
+#include "support/form.h"
+#include "support/world.h"
+
+/* Whether settings take turns. Not if STRATA_CONFORMANCE chooses what runs. */
+static inline bool test_turns(void)
+{
+    return test_sanitized() && test_form(true, false) && !getenv("STRATA_CONFORMANCE");
+}
+
+#endif
