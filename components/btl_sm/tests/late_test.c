@@ -12,8 +12,9 @@
 #include "support/form.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
+#include "support/world.h"
 
-enum { SHORT = 400, FULL = 2000 };
+enum { SANITIZED = 150, SHORT = 400, FULL = 2000 };
 static int cycles; /* of peers that come and go */
 
 START_TEST(opens_alone)
@@ -397,7 +398,7 @@ int main(void)
     Suite *s = suite_create("late peers");
     TCase *t = tcase_create("late peers");
 
-    cycles = (int)test_quick_form(SHORT, FULL);
+    cycles = (int)test_quick_form(test_sanitized() ? SANITIZED : SHORT, FULL);
     test_form_print(0, (unsigned long)cycles, FULL, "peers that come and go");
     tcase_add_test(t, opens_alone);
     tcase_add_test(t, late_peer_sends_first);

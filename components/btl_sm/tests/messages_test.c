@@ -8,8 +8,9 @@
 #include "support/form.h"
 #include "support/let_run.h"
 #include "support/run_suite.h"
+#include "support/world.h"
 
-enum { SHORT = 1000, FULL = 4000 };
+enum { SANITIZED = 300, SHORT = 1000, FULL = 4000 };
 static uint32_t n_messages; /* from each rank to each other */
 
 struct wire {
@@ -215,7 +216,7 @@ int main(void)
     TCase *t = tcase_create("all paths");
     int n = (int)(sizeof tweaks / sizeof tweaks[0]);
 
-    n_messages = (uint32_t)test_quick_form(SHORT, FULL);
+    n_messages = (uint32_t)test_quick_form(test_sanitized() ? SANITIZED : SHORT, FULL);
     test_form_print(0, n_messages, FULL, "messages from each rank to each other");
     tcase_add_loop_test(t, two_threads, 0, n);
     tcase_add_loop_test(t, four_threads, 0, n);
