@@ -2,6 +2,8 @@
 # strata-memscale as a tool: what it measures, going on with a run, refusals, and mistakes that are named.
 # starts first
 . "${STRATA_SOURCE:?}/tests/integration/lib.sh" || exit 1
+. "$STRATA_SOURCE/tests/support/form.sh"
+say_form "$(form "one number" "two numbers") of ranks under another launcher and in a world of a million"
 tool=strata-memscale
 results=$work/results
 
@@ -66,12 +68,12 @@ out_has 'sm  *hello  *no model: it takes four numbers of ranks'
 # --- another launcher -------------------------------------------------------------------------------------------------
 if command -v mpirun.openmpi >/dev/null; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    expect_status 0 $tool --launcher 'mpirun.openmpi --oversubscribe --bind-to none -n %n' -n 2,3 -p hello,alltoall -c sm -c "$few" \
-        -o "$work/launcher"
-    check "its results" python3 - "$work/launcher" <<'PY'
+    expect_status 0 $tool --launcher 'mpirun.openmpi --oversubscribe --bind-to none -n %n' -n "$(form 3 2,3)" -p hello,alltoall -c sm \
+        -c "$few" -o "$work/launcher"
+    check "its results" python3 - "$work/launcher" "$(form 4 8)" <<'PY'
 import json, sys
 found = {(r["config"], r["pattern"], r["ranks"]): r for r in json.load(open(sys.argv[1] + "/results.json"))}
-assert len(found) == 8, sorted(found)
+assert len(found) == int(sys.argv[2]), sorted(found)
 for (config, pattern, n), r in found.items():
     assert ("latency_us" in r) == (pattern != "hello") and r["mean"]["private"] > 100e3, r
     assert (sum(r["ours"].values()) > sum(found[config, "hello", n]["ours"].values())) == (pattern != "hello"), r
@@ -85,12 +87,12 @@ expect_status 2 $tool --launcher 'x %n' -n 2 -c openmpi-vader -o "$work/launcher
 # --- real ranks in a world of a million -------------------------------------------------------------------------------
 for world in '' '--simulate-world 1000000'; do
     # shellcheck disable=SC2086 # two words
-    expect_status 0 $tool -n 2,4 -p hello,alltoall -c sm -c tcp $world -o "$work/world"
+    expect_status 0 $tool -n "$(form 4 2,4)" -p hello,alltoall -c sm -c tcp $world -o "$work/world"
 done
-check "a rank that nobody sends to has 8 bytes at most" python3 - "$work/world" <<'PY'
+check "a rank that nobody sends to has 8 bytes at most" python3 - "$work/world" "$(form 8 16)" <<'PY'
 import json, sys
 found = {(r["config"], r["pattern"], r["ranks"]): r for r in json.load(open(sys.argv[1] + "/results.json"))}
-assert len(found) == 16, sorted(found)
+assert len(found) == int(sys.argv[2]), sorted(found)
 for (config, pattern, n), r in found.items():
     assert r["world"] == (1000000 if "@" in config else n), r
     assert ("latency_us" in r) == (pattern != "hello"), r
