@@ -32,6 +32,8 @@ CM_STEPS = ("resolve addr", "resolve route", "create qp", "connect", "disconnect
 # as long as strata-miba's. Of a bandwidth: window and completions (-t, -Q), the clock read at its begin and end only (-N).
 SAME = {LATENCY: ["-U"], BANDWIDTH: ["-t", "64", "-Q", "1", "-N"]}
 RECEIVES = ["-r", "64"]
+# Reads and atomic operations under way at most (MOST_READS of strata-miba); without it perftest has as many as the device allows.
+READS = ["-o", "16"]
 # What a latency of strata-miba does as perftest does: a time stamp for each message, on both sides.
 STAMPS = ["--stamps", "1"]
 # With several pairs perftest has a window for each (64), and a buffer; its first round fills one window after the other, and completions
@@ -50,8 +52,8 @@ CASES = [
     ("send latency", ["ib_send_lat", "-s", "8", "-I", "0", *RECEIVES], LATENCY,
      ["latency", "--op", "send", "--values", "8", *STAMPS], None, ""),
     ("write latency", ["ib_write_lat", "-s", "8", "-I", "0"], LATENCY, ["latency", "--op", "write", "--values", "8", *STAMPS], None, ""),
-    ("read latency", ["ib_read_lat", "-s", "8"], LATENCY, ["latency", "--op", "read", "--values", "8", *STAMPS], None, ""),
-    ("atomic latency", ["ib_atomic_lat", "-A", "FETCH_AND_ADD"], LATENCY, ["atomics", "--op", "fetch_add", *STAMPS], ("", "1"), ""),
+    ("read latency", ["ib_read_lat", "-s", "8", *READS], LATENCY, ["latency", "--op", "read", "--values", "8", *STAMPS], None, ""),
+    ("atomic latency", ["ib_atomic_lat", "-A", "FETCH_AND_ADD", *READS], LATENCY, ["atomics", "--op", "fetch_add", *STAMPS], ("", "1"), ""),
     ("inline send latency", ["ib_send_lat", "-s", "64", "-I", "64", *RECEIVES], LATENCY,
      ["inline", "--op", "send", "--values", "64", *STAMPS], ("inline", "64"), ""),
     ("inline write latency", ["ib_write_lat", "-s", "64", "-I", "64"], LATENCY,
@@ -59,7 +61,7 @@ CASES = [
     ("send latency by events", ["ib_send_lat", "-s", "8", "-e", "-I", "0", *RECEIVES], LATENCY,
      ["events", "--op", "send", "--size", "8", *STAMPS], ("latency", "2"), ""),
     ("write bandwidth", ["ib_write_bw", "-s", "65536"], BANDWIDTH, ["bandwidth", "--op", "write", "--values", "64k"], None, ""),
-    ("read bandwidth", ["ib_read_bw", "-s", "65536"], BANDWIDTH, ["bandwidth", "--op", "read", "--values", "64k"], None, ""),
+    ("read bandwidth", ["ib_read_bw", "-s", "65536", *READS], BANDWIDTH, ["bandwidth", "--op", "read", "--values", "64k"], None, ""),
     ("send bandwidth", ["ib_send_bw", "-s", "65536", "-r", "512"], BANDWIDTH,
      ["bandwidth", "--op", "send", "--values", "64k"], None, ""),
     ("write bandwidth, 4 pairs", ["ib_write_bw", "-s", "65536", "-q", "4"], BANDWIDTH,
