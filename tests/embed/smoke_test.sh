@@ -27,6 +27,15 @@ if command -v "$mpirun" >/dev/null; then
         grep -q -e "${what#*:}" "$work/said" || fail "strata-mpirun ${what%%:*}: $(head -c 500 "$work/said")"
     done
 fi
+# 5.0 alone: mpirun would hand the folder of the plugin on to PMIx, and every process would print that it has found no plugin of PMIx
+# there. The plugin is not loaded by a stand-in for mpirun.
+for version in 4.1.4 5.0.9; do
+    printf '#!/bin/sh\n[ "$1" != --version ] || { echo "mpirun (Open MPI) %s" && exit; }\nenv\n' "$version" >"$work/mpirun" && chmod +x "$work/mpirun"
+    MPIRUN=$work/mpirun STRATA_EMBED_DIR=$plugin sh "$strata_mpirun" -n 1 true >"$work/said" || fail "a stand-in for mpirun ends with $?"
+    grep -q "^OMPI_MCA_mca_base_component_path=$plugin:" "$work/said" || fail "$version: the path of plugins is not set"
+    empty=$(grep -cE '^(PMIX|PRTE)_MCA_mca_base_component_path=$' "$work/said")
+    [ "$version $empty" = "4.1.4 0" ] || [ "$version $empty" = "5.0.9 2" ] || fail "$version: $empty paths of PMIx and PRRTE are set"
+done
 # Names of counters in strata-info are names of performance variables. One cache and one pool is in use, whose counters go by
 # the framework's name; counters of one component alone are no performance variables.
 n_names=0
