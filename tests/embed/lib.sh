@@ -16,6 +16,8 @@ built=${STRATA_EMBED_DIR:-$STRATA_BUILD/embed/openmpi/.libs}
 case ${SANITIZER_FLAGS-} in ?*) skip "a plugin with sanitizers does not load into a program without" ;; esac
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# The same of PRRTE, the mpirun of 5.0.
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:OVERSUBSCRIBE
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0
 # PMIx's store in shared memory makes the fault below more frequent.
 export PMIX_MCA_gds=hash
@@ -112,7 +114,7 @@ attempt() { # PML SECONDS NAME ARGS-OF-MPIRUN...
             wait "$job"
             # The subshell does not hand the signal on: mpirun and the process that hangs would go on.
             # shellcheck disable=SC2046 # a word for each
-            kill -KILL $(ours "$programs/$name") $(ours mpirun.openmpi) $(ours orterun) 2>/dev/null
+            kill -KILL $(ours "$programs/$name") $(ours mpirun.openmpi) $(ours orterun) $(ours prterun) 2>/dev/null
             status=hangs
             return
         fi
@@ -134,6 +136,15 @@ program() {
         echo "not run: spawn under $pml: strata-run starts no further jobs"
         return
     fi
+    case $1,${EMBED_VERSION-4.1} in
+    spawn,5.*)
+        if [ -n "${OMPI_MCA_mca_base_env_list-}" ]; then
+            echo "not run: spawn under $pml: the mpirun of 5.0 hands no mca_base_env_list on to spawned jobs, which names softhca"
+            return
+        fi
+        # The han of 5.0.9 waits for ever in a communicator merged with a spawned job, over ob1 as well.
+        options+=(--mca coll ^han) ;;
+    esac
     attempt "$pml" "$limit" "$1" "${options[@]}" -n "$n" "$programs/$1" "${@:2}"
     while [ "$status" = hangs ] && [ "$tries" -lt "$repeats" ]; do
         tries=$((tries + 1)) n_repeated=$((n_repeated + 1))

@@ -12,7 +12,7 @@ if [ $# -eq 0 ] || [ ! -d "$1" ]; then
 fi
 prefix=$(cd "$1" && pwd)
 shift
-[ $# -gt 0 ] || set -- smoke coll programs_long hostile_long alloc_mem openib openib_long
+[ $# -gt 0 ] || set -- smoke coll programs_long hostile_long alloc_mem openib openib_long slurm
 build=$(cd "${STRATA_BUILD:-$source/build}" && pwd)
 [ -x "$prefix/bin/mpicc" ] || { echo "SKIP: there is no $prefix/bin/mpicc"; exit 77; }
 version=$("$prefix/bin/mpicc" --showme:version | sed -n 's/.*Open MPI v*\([0-9]*\.[0-9]*\).*/\1/p')
