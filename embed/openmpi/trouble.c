@@ -29,8 +29,10 @@ void pml_strata_give_way(void)
 void pml_strata_give_up(const char *why)
 {
     pml_strata_give_way();
-    ompi_rte_abort(1, "pml strata: Strata cannot be used by rank %u on host %s: %s", (unsigned)my_number(),
-                   OPAL_PROC_MY_HOSTNAME, why);
+    /* Not by ompi_rte_abort: that of 5.0 hands the text to the launcher, which does not print it. */
+    opal_output(0, "pml strata: Strata cannot be used by rank %u on host %s: %s", (unsigned)my_number(),
+                OPAL_PROC_MY_HOSTNAME, why);
+    ompi_rte_abort(1, NULL);
 }
 
 int pml_strata_revoke_comm(struct ompi_communicator_t *comm, bool coll_only)
