@@ -535,7 +535,7 @@ static const struct over_case cases[] = {
     {"threads_both_ways", threads_both_ways, 2, STRATA_THREAD_MULTIPLE, OVER_PROCESSES},
 };
 
-OVER_SUITE(channel, OVER_PUTS, cases, "btl=sm,self mca_base_spin=10 mca_base_yield=1",
+OVER_SUITE(channel, OVER_PUTS | OVER_TURNS, cases, "btl=sm,self mca_base_spin=10 mca_base_yield=1",
            "btl=shuffle,self btl_shuffle_window=64 btl_shuffle_again_percent=50",
            "btl=shuffle,self btl_shuffle_needs_reg=1 btl_shuffle_async_percent=100",
            "btl=shuffle,self btl_shuffle_get=0",

@@ -11,7 +11,10 @@ enum {
     OVER_MORE = 1u << 2       /* ranks may be more than `ranks`, up to OVER_MOST */
 };
 /* Of a suite. */
-enum { OVER_PUTS = 1u << 0 /* its clients put: it is left out where the transport cannot */ };
+enum {
+    OVER_PUTS = 1u << 0, /* its clients put: it is left out where the transport cannot */
+    OVER_TURNS = 1u << 1 /* its settings of btl_shuffle are alike: they take turns where test_turns() says so */
+};
 enum { OVER_MOST = 16 };
 
 struct over_case {
@@ -26,7 +29,7 @@ struct over_suite {
     const char *name;
     const struct over_case *cases;
     int n;
-    unsigned flags; /* OVER_PUTS */
+    unsigned flags; /* OVER_PUTS, OVER_TURNS */
 };
 
 #ifdef OVER_COLLECTED

@@ -20,10 +20,10 @@ enum { OVER_SETTINGS = 16, OVER_RUNS = 16 * 16 };
 static const struct over_case *over_cases;
 static char over_settings[OVER_SETTINGS][200];
 static int over_n_settings, over_n_found, over_n_cases, over_n_runs;
-static int over_n_shuffles, over_nth_shuffle; /* all settings of btl_shuffle, and those that were added */
+static int over_n_shuffles; /* settings of btl_shuffle */
 static unsigned over_flags;
 static struct {
-    int settings, which;
+    int settings, which; /* a setting and a case, by number */
 } over_runs[OVER_RUNS];
 
 /* One rank of a case; r->arg is the run. A suite of OVER_PUTS is left out over a transport that was found and has no
@@ -56,24 +56,27 @@ static bool over_is_shuffle(const char *with)
     return strncmp(with, "btl=shuffle", strlen("btl=shuffle")) == 0;
 }
 
-/* Settings of btl_shuffle take turns where test_turns() says so. */
 static void over_add(const char *with)
 {
-    const char *only = getenv("STRATA_CONFORMANCE");
-    const int turn = over_is_shuffle(with) && test_turns() ? over_nth_shuffle++ : -1;
-
     CHECK(over_n_settings < OVER_SETTINGS);
-    snprintf(over_settings[over_n_settings], sizeof over_settings[0], "%s", with);
+    snprintf(over_settings[over_n_settings++], sizeof over_settings[0], "%s", with);
+    over_n_shuffles += over_is_shuffle(with);
+}
+
+/* The runs of a setting. `turn`: its number among those that take turns, or -1. */
+static void over_add_runs(int settings, int turn)
+{
+    const char *only = getenv("STRATA_CONFORMANCE");
+
     for (int c = 0; c < over_n_cases; c++) {
         char name[300];
-        snprintf(name, sizeof name, "%s/%s", with, over_cases[c].name);
+        snprintf(name, sizeof name, "%s/%s", over_settings[settings], over_cases[c].name);
         if ((only && !strstr(name, only)) || (turn >= 0 && c % over_n_shuffles != turn))
             continue;
         CHECK(over_n_runs < OVER_RUNS);
-        over_runs[over_n_runs].settings = over_n_settings;
+        over_runs[over_n_runs].settings = settings;
         over_runs[over_n_runs++].which = c;
     }
-    over_n_settings++;
 }
 
 static void over_add_found(const char *name)
@@ -90,13 +93,12 @@ static int over_main(const char *suite, unsigned flags, const struct over_case *
     over_flags = flags;
     over_cases = cases;
     over_n_cases = n;
-    over_n_shuffles = 1; /* that which is found */
-    for (int i = 0; more[i]; i++)
-        over_n_shuffles += over_is_shuffle(more[i]);
     found_btls(over_add_found);
     over_n_found = over_n_settings;
     for (; *more; more++)
         over_add(*more);
+    for (int i = 0, turn = 0; i < over_n_settings; i++)
+        over_add_runs(i, flags & OVER_TURNS && test_turns() && over_is_shuffle(over_settings[i]) ? turn++ : -1);
     Suite *s = suite_create(suite);
     TCase *tc = tcase_create("all");
     tcase_set_timeout(tc, 0);
@@ -106,7 +108,7 @@ static int over_main(const char *suite, unsigned flags, const struct over_case *
 }
 
 /* Defines main, which runs `cases` over each transport that is found, and over further settings. `name` is the file's,
- * without _test.c; `flags`: OVER_PUTS or 0. */
+ * without _test.c; `flags`: OVER_PUTS, OVER_TURNS, or 0. */
 #define OVER_SUITE(name, flags, cases, ...)                                                                            \
     int main(void)                                                                                                     \
     {                                                                                                                  \

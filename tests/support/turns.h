@@ -1,5 +1,5 @@
-/* Under a sanitizer the short form runs a case over one of several like settings, in turn. Without a sanitizer, and in
- * the full form, it runs over all of them. */
+/* Under a sanitizer the short form runs a case over one of several settings, in turn, if its test has settings that are
+ * alike. Without a sanitizer, and in the full form, the case runs over all of them. */
 #ifndef TEST_SUPPORT_TURNS_H
 #define TEST_SUPPORT_TURNS_H
 
