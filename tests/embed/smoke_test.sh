@@ -27,14 +27,16 @@ if command -v "$mpirun" >/dev/null; then
         grep -q -e "${what#*:}" "$work/said" || fail "strata-mpirun ${what%%:*}: $(head -c 500 "$work/said")"
     done
 fi
-# 5.0 alone: mpirun would hand the folder of the plugin on to PMIx, and every process would print that it has found no plugin of PMIx
-# there. The plugin is not loaded by a stand-in for mpirun.
+# Under 5.0 alone strata-mpirun sets two more paths, unless the user has: mpirun would hand the plugin's folder on to PMIx, which finds
+# none of its own plugins there. A stand-in for mpirun prints its environment.
 for version in 4.1.4 5.0.9; do
     printf '#!/bin/sh\n[ "$1" != --version ] || { echo "mpirun (Open MPI) %s" && exit; }\nenv\n' "$version" >"$work/mpirun" && chmod +x "$work/mpirun"
-    MPIRUN=$work/mpirun STRATA_EMBED_DIR=$plugin sh "$strata_mpirun" -n 1 true >"$work/said" || fail "a stand-in for mpirun ends with $?"
+    env -u PMIX_MCA_mca_base_component_path PRTE_MCA_mca_base_component_path=mine MPIRUN="$work/mpirun" STRATA_EMBED_DIR="$plugin" \
+        sh "$strata_mpirun" -n 1 true >"$work/said" || fail "a stand-in for mpirun ends with $?"
     grep -q "^OMPI_MCA_mca_base_component_path=$plugin:" "$work/said" || fail "$version: the path of plugins is not set"
-    empty=$(grep -cE '^(PMIX|PRTE)_MCA_mca_base_component_path=$' "$work/said")
-    [ "$version $empty" = "4.1.4 0" ] || [ "$version $empty" = "5.0.9 2" ] || fail "$version: $empty paths of PMIx and PRRTE are set"
+    grep -qx PRTE_MCA_mca_base_component_path=mine "$work/said" || fail "$version: the user's path of PRRTE is not kept"
+    empty=$(grep -cx PMIX_MCA_mca_base_component_path= "$work/said")
+    [ "$version $empty" = "4.1.4 0" ] || [ "$version $empty" = "5.0.9 1" ] || fail "$version: the path of PMIx is set $empty times"
 done
 # Names of counters in strata-info are names of performance variables. One cache and one pool is in use, whose counters go by
 # the framework's name; counters of one component alone are no performance variables.

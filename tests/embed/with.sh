@@ -1,7 +1,7 @@
 #!/bin/bash
 # The tests of the embedding over any Open MPI: 5.0, for which Debian 12 has no package, or another 4.1. Strata must have been
 # configured with its --with-openmpi=PREFIX, and built. Our MPI programs are compiled by PREFIX's mpicc; they are started by its
-# mpirun, or by strata-run where it was built without one.
+# mpirun, by strata-run where it was built without one, or by srun (slurm).
 # usage: tests/embed/with.sh PREFIX [SCRIPT of tests/embed]...     STRATA_BUILD: the build folder (build)
 # Exit status: 0 all passed; 1 some failed; 2 wrong usage; 77 something is missing.
 set -eu

@@ -151,10 +151,10 @@ static void uneven(void)
     MPI_Aint at[2][2] = {{0, 16}, {36, 8}};
     for (int which = 0; which < 3; which++) {
         MPI_Datatype types[2];
-        if (which == 1 && OMPI_MAJOR_VERSION >= 5) {
-            /* 5.0.9 restores such parts wrongly, over its own ob1 as well. */
+        if (which == 1 && OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0 && OMPI_RELEASE_VERSION <= 9) {
+            /* 5.0.9 unpacks a message of this type wrongly, over its own ob1 as well. */
             if (t.rank == 0)
-                printf("left out: char and long double under Open MPI %d\n", OMPI_MAJOR_VERSION);
+                printf("left out: char and long double under Open MPI 5.0.%d\n", OMPI_RELEASE_VERSION);
             continue;
         }
         part(which == 0 ? "char and double" : which == 1 ? "char and long double" : "short and three doubles");
