@@ -90,6 +90,8 @@ static int run(struct miba *m, const struct options *o)
         device_close(&m->dev);
     }
     const bool child_well = session_end(m);
+    if (m->why.text[0])
+        exit_status = said(&m->why, EXIT_FAILED);
     return child_well || exit_status ? exit_status : EXIT_FAILED;
 }
 

@@ -11,10 +11,12 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "machine.h"
 
-#define PROTOCOL 4
+#define PROTOCOL   4
+#define STOPPED_MS 500
 
 static void tick(int signal_number)
 {
@@ -186,10 +188,35 @@ enum miba_status session_begin(struct miba *m, const struct session *s)
     return status;
 }
 
+/* Waits for the other side, a child, to end, and returns its status. One that has been stopped is killed unless it goes
+ * on: a terminal that has stopped both lets both go on together. */
+static int child_status(struct miba *m)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int how = 0;
+
+    while (waitpid(m->child, &how, WUNTRACED) < 0 && errno == EINTR)
+        ;
+    if (!WIFSTOPPED(how))
+        return how;
+    for (int i = 0; i < STOPPED_MS / 10; i++) {
+        if (waitpid(m->child, &how, WNOHANG) > 0)
+            return how;
+        nanosleep(&pause, NULL);
+    }
+    kill(m->child, SIGKILL);
+    while (waitpid(m->child, &how, 0) < 0 && errno == EINTR)
+        ;
+    miba_fail(&m->why, MIBA_LOST, "the peer is lost: it was stopped");
+    return how;
+}
+
 bool session_end(struct miba *m)
 {
-    int how = 0;
+    int how;
     struct miba_why why;
+
+    m->why.text[0] = '\0';
 
     if (m->leads && m->link->fd >= 0 && !m->link->lost)
         link_say(m->link, &why, "bye");
@@ -199,7 +226,6 @@ bool session_end(struct miba *m)
     /* One that was stopped would not end by itself. */
     if (m->link->lost)
         kill(m->child, SIGKILL);
-    while (waitpid(m->child, &how, 0) < 0 && errno == EINTR)
-        ;
+    how = child_status(m);
     return WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }

@@ -23,7 +23,8 @@ struct session {
 /* Sets m->link and m->leads. With neither a host nor a server there are both sides here: the other one is a child. Ends
  * the child with its work done; the leading side goes on. Before any device is open. */
 enum miba_status session_begin(struct miba *m, const struct session *s);
-/* Says that the run is over. False: the child ended with an error. */
+/* Says that the run is over. False: the child ended with an error. m->why is set where the child was stopped, and
+ * killed. */
 bool session_end(struct miba *m);
 
 #endif
