@@ -188,15 +188,23 @@ enum miba_status session_begin(struct miba *m, const struct session *s)
     return status;
 }
 
-/* Waits for the other side, a child, to end, and returns its status. One that has been stopped is killed unless it goes
+/* Status of the other side, a child; `options` are those of waitpid. */
+static int child_wait(const struct miba *m, int options)
+{
+    int how = 0;
+
+    while (waitpid(m->child, &how, options) < 0 && errno == EINTR)
+        ;
+    return how;
+}
+
+/* Waits for the other side to end, and returns its status. One that has been stopped is killed unless it goes
  * on: a terminal that has stopped both lets both go on together. */
 static int child_status(struct miba *m)
 {
     const struct timespec pause = {.tv_nsec = 10000000};
-    int how = 0;
+    int how = child_wait(m, WUNTRACED);
 
-    while (waitpid(m->child, &how, WUNTRACED) < 0 && errno == EINTR)
-        ;
     if (!WIFSTOPPED(how))
         return how;
     for (int i = 0; i < STOPPED_MS / 10; i++) {
@@ -205,10 +213,8 @@ static int child_status(struct miba *m)
         nanosleep(&pause, NULL);
     }
     kill(m->child, SIGKILL);
-    while (waitpid(m->child, &how, 0) < 0 && errno == EINTR)
-        ;
     miba_fail(&m->why, MIBA_LOST, "the peer is lost: it was stopped");
-    return how;
+    return child_wait(m, 0);
 }
 
 bool session_end(struct miba *m)
@@ -217,7 +223,6 @@ bool session_end(struct miba *m)
     struct miba_why why;
 
     m->why.text[0] = '\0';
-
     if (m->leads && m->link->fd >= 0 && !m->link->lost)
         link_say(m->link, &why, "bye");
     link_end(m->link);
