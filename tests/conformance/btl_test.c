@@ -50,8 +50,8 @@ static void add_cases(const struct btl_case *c, size_t n, bool turns)
     for (int t = 0; t < n_targets; t++)
         for (size_t i = 0; i < n; i++) {
             snprintf(name, sizeof name, "%.40s %.200s/%.40s", targets[t].name, targets[t].settings, c[i].name);
-            if ((only && !strstr(name, only)) || (turns && test_turns() && targets[t].shuffle >= 0 &&
-                                                  i % (size_t)n_shuffles != (size_t)targets[t].shuffle))
+            if ((only && !strstr(name, only)) ||
+                !test_its_turn(i, turns && test_turns() ? targets[t].shuffle : -1, n_shuffles))
                 continue;
             runs[n_runs].t = &targets[t];
             runs[n_runs++].c = &c[i];

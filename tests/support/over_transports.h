@@ -71,7 +71,7 @@ static void over_add_runs(int settings, int turn)
     for (int c = 0; c < over_n_cases; c++) {
         char name[300];
         snprintf(name, sizeof name, "%s/%s", over_settings[settings], over_cases[c].name);
-        if ((only && !strstr(name, only)) || (turn >= 0 && c % over_n_shuffles != turn))
+        if ((only && !strstr(name, only)) || !test_its_turn((size_t)c, turn, over_n_shuffles))
             continue;
         CHECK(over_n_runs < OVER_RUNS);
         over_runs[over_n_runs].settings = settings;

@@ -12,4 +12,10 @@ static inline bool test_turns(void)
     return test_sanitized() && test_form(true, false) && !getenv("STRATA_CONFORMANCE");
 }
 
+/* Whether case i runs over a setting: the `turn`-th of the `turns` that take turns; all cases do if `turn` is -1. */
+static inline bool test_its_turn(size_t i, int turn, int turns)
+{
+    return turn < 0 || i % (size_t)turns == (size_t)turn;
+}
+
 #endif
