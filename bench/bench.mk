@@ -53,7 +53,8 @@ bench_wake_floor_CPPFLAGS = $(COMMON_CPPFLAGS)
 bench_wake_floor_CFLAGS = $(COMMON_CFLAGS)
 bench_wake_floor_LDADD =
 EXTRA_PROGRAMS += bench/exchange
-bench_exchange_SOURCES = bench/exchange.c tools/strata-perf/exchange.c tools/strata-perf/exchange.h
+bench_exchange_SOURCES = bench/exchange.c tools/strata-perf/exchange.c tools/strata-perf/exchange.h \
+	tools/strata-perf/exchange_ball.h tools/strata-perf/pair.c tools/strata-perf/pair.h
 bench_exchange_CPPFLAGS = $(COMMON_CPPFLAGS) -I$(srcdir)/tools/strata-perf
 bench_exchange_CFLAGS = $(COMMON_CFLAGS)
 bench_exchange_LDADD = -lpthread

@@ -54,6 +54,7 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
     l.reqs = malloc(2 * o->window * sizeof(port_req));
     if (!l.samples || !l.reqs)
         port_fail(p, "out of memory", 0);
+    exchange_begin(&l);
     if (p->rank == 0)
         perf_report_begin(&report, o, PORT_NAME, p->n);
     switch (o->test) {
@@ -90,6 +91,7 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
     }
     if (p->rank == 0)
         perf_report_end(&report);
+    exchange_end(&l);
     free(l.samples);
     free(l.reqs);
     munmap(l.sbuf, l.buf_size ? l.buf_size : 1);

@@ -51,7 +51,7 @@ static void show_ranks(struct loops *l, const char *kind, const char *unit, doub
     if (!all)
         port_fail(p, "out of memory", 0);
     gather(p, &mine, 1, p->n, all);
-    struct perf_row row = {kind, unit, 0, 0, all, (size_t)p->n};
+    struct perf_row row = {.kind = kind, .unit = unit, .samples = all, .n = (size_t)p->n};
     if (p->rank == 0)
         perf_report_row(l->report, &row);
     free(all);

@@ -61,8 +61,10 @@ static double match_at(struct loops *l, bool posted, size_t depth)
     queue_others(l, &q, posted, peer);
     port_sendrecv(p, &mark, &mark + 0, 0, peer, peer, TAG_MARK);
     round_trips(l, MATCH_BYTES, iters);
+    exchange_read(l, 0);
     for (size_t b = 0; b < l->o->batches; b++) {
         l->samples[b] = round_trips(l, MATCH_BYTES, iters) / (double)iters / 2 * 1e6;
+        exchange_read(l, b + 1);
         note(l, MATCH_BYTES);
     }
     drain_others(l, &q, posted, peer);

@@ -3,6 +3,7 @@
 #define PERF_LOOPS_PAIR_H
 
 #include <sys/resource.h>
+#include "loops_exchange.h"
 #include "loops_support.h"
 
 /* `plain` is a constant in every call: two loops, one without a trace of --check and --cold. */
@@ -78,8 +79,10 @@ static void loop_latency(struct loops *l)
     for (size_t bytes = l->o->size_min; l->p->rank < 2 && bytes <= l->o->size_max; bytes = next_size(bytes)) {
         size_t iters = iterations(l->o, bytes, 2000);
         round_trips(l, bytes, iters); /* warm-up: one batch that does not count */
+        exchange_read(l, 0);
         for (size_t b = 0; b < l->o->batches; b++) {
             l->samples[b] = round_trips(l, bytes, iters) / (double)iters / 2 * 1e6;
+            exchange_read(l, b + 1);
             note(l, bytes);
         }
         show(l, NULL, "us", bytes, 0);
@@ -185,6 +188,7 @@ static void loop_bandwidth(struct loops *l, int pairs, bool both_ways)
         size_t iters = warm_up(l, bytes, pairs, peer, first || both_ways, !first || both_ways);
         double volume = (double)(bytes * window_of(l->o, bytes) * iters) * pairs * (both_ways ? 2 : 1);
         char go = 0;
+        exchange_read(l, 0);
         for (size_t b = 0; b < l->o->batches; b++) {
             /* Pairs start together: rank 0 waits for the other senders, then lets them go. */
             for (int r = 1; p->rank == 0 && r < pairs; r++)
@@ -200,6 +204,7 @@ static void loop_bandwidth(struct loops *l, int pairs, bool both_ways)
             windows(l, bytes, iters, peer, first || both_ways, !first || both_ways);
             l->samples[b] = perf_now() - t;
             cost[b] += spent();
+            exchange_read(l, b + 1);
             note(l, bytes);
         }
         if (first)

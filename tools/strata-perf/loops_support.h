@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "exchange_ball.h"
 #include "options.h"
 #include "report.h"
 
@@ -21,6 +22,8 @@ struct loops {
     size_t turn;     /* messages sent or received in sbuf or rbuf so far, for --cold */
     double *samples; /* o->batches */
     port_req *reqs;  /* 2 * window */
+    struct exchange_side sides;
+    double *exchange; /* o->batches + 1 with --exchange at ranks 0 and 1, else NULL; us */
 };
 
 static char *pages(struct port *p, size_t size)
@@ -172,7 +175,13 @@ static void note(struct loops *l, size_t bytes)
 
 static void show(struct loops *l, const char *kind, const char *unit, size_t bytes, size_t depth)
 {
-    struct perf_row row = {kind, unit, bytes, depth, l->samples, l->o->batches};
+    struct perf_row row = {.kind = kind,
+                           .unit = unit,
+                           .bytes = bytes,
+                           .depth = depth,
+                           .samples = l->samples,
+                           .exchange = l->exchange,
+                           .n = l->o->batches};
     if (l->p->rank == 0)
         perf_report_row(l->report, &row);
 }

@@ -26,6 +26,7 @@ enum {
     OPT_EMBED,
     OPT_CLUSTER,
     OPT_AGAINST,
+    OPT_EXCHANGE,
     OPT_COST,
     OPT_UNEXPECTED,
     OPT_TIMEOUT,
@@ -78,6 +79,7 @@ static const struct {
     {OPT_EMBED, BIT(PERF_COMPARE)},
     {OPT_CLUSTER, BIT(PERF_COMPARE)},
     {OPT_AGAINST, BIT(PERF_COMPARE)},
+    {OPT_EXCHANGE, SIZED | BIT(PERF_MATCH)},
     {OPT_COST, WINDOWED},
     {OPT_UNEXPECTED, WINDOWED},
     {OPT_TIMEOUT, BIT(PERF_COMPARE) | BIT(PERF_CHANNEL)},
@@ -110,6 +112,9 @@ static const struct argp_option rows[] = {
      "bw, bibw, mbw: all messages of a window in the same memory, as ucx_perftest and ib_write_bw have them", 0},
     {"cold", OPT_COLD, NULL, 0,
      "Each message in memory that no cache holds any more: buffers take turns in an area of twice the largest cache",
+     0},
+    {"exchange", OPT_EXCHANGE, NULL, 0,
+     "In the JSON, the bare exchange of a cache line between ranks 0 and 1, us, before the first batch and after each",
      0},
     {"cost", OPT_COST, NULL, 0, "bw, bibw, mbw: processor seconds of all ranks for each GB as well", 0},
     {"unexpected", OPT_UNEXPECTED, NULL, 0,
@@ -426,6 +431,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         break;
     case OPT_COST:
         o->cost = true;
+        break;
+    case OPT_EXCHANGE:
+        o->exchange = true;
         break;
     case OPT_ROUNDS:
         o->rounds = number(state, "rounds", arg, 1, 1000);

@@ -44,6 +44,7 @@ struct perf_options {
     bool embed;                /* compare: Strata under Open MPI against Open MPI's own ob1 */
     bool cluster;              /* compare: between two network namespaces */
     const char *against;       /* compare: where another build has its tools, or NULL */
+    bool exchange;             /* latency, bw, bibw, mbw, match: the exchange of a cache line around each batch */
     bool cost;                 /* bw, bibw, mbw: processor time as well */
     bool unexpected;           /* bw, bibw, mbw: receives are posted when all of a window has been sent */
     size_t timeout;            /* compare: seconds for one job */

@@ -28,7 +28,7 @@ static double at_fraction(const double *sorted, size_t n, double f)
 
 struct perf_summary perf_summarise(const double *samples, size_t n)
 {
-    struct perf_summary s = {0, 0, 0, 0, 0};
+    struct perf_summary s = {.n = n};
     double *copy = n ? malloc(n * sizeof *copy) : NULL;
     if (!copy)
         return s;
@@ -165,6 +165,12 @@ void perf_report_row(struct perf_report *r, const struct perf_row *row)
     for (size_t i = 0; i < row->n; i++)
         json_array_append_new(samples, json_real(row->samples[i]));
     json_object_set_new(j, "samples", samples);
+    if (row->exchange) {
+        json_t *readings = json_array();
+        for (size_t i = 0; i <= row->n; i++)
+            json_array_append_new(readings, json_real(row->exchange[i]));
+        json_object_set_new(j, "exchange", readings);
+    }
     json_array_append_new(r->rows, j);
 }
 

@@ -18,6 +18,7 @@ struct perf_row {
     size_t bytes;     /* message size or 0 */
     size_t depth;     /* match: messages queued */
     const double *samples;
+    const double *exchange; /* us: before the first sample and after each; or NULL */
     size_t n;
 };
 
@@ -26,6 +27,7 @@ double perf_now(void); /* seconds, monotonic */
 /* Median and quartiles; sorts a copy. */
 struct perf_summary {
     double median, low, high, mean, max;
+    size_t n; /* samples */
 };
 struct perf_summary perf_summarise(const double *samples, size_t n);
 
