@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 
-from gauge import Gauge
+from exchange_states import samples_of
 from machine import processor
 from regret_page import MARK, report
 from regret_ways import PATTERNS, PEERS, SETS, SLOW_COPIES, TUNES, WAITING, patterns_of, ways_of
@@ -42,20 +42,19 @@ def siblings():
 
 
 def cost(row):
-    """What a row of strata-perf is about, and its us."""
+    """What a row of strata-perf is about, and its samples: [us, exchange of a cache line before, after]."""
     if "op" in row:
-        return f"{row['op']} {row['bytes']}", row["in_call"]["median"]
-    return row["bytes"], row["bytes"] / row["median"] if row["unit"] == "MB/s" else row["median"]
+        return f"{row['op']} {row['bytes']}", [[us, 0, 0] for us in row["in_call"]["samples"]]
+    return row["bytes"], [[row["bytes"] / value if row["unit"] == "MB/s" else value, *exchange] for value, *exchange in samples_of(row)]
 
 
 class Runner:
-    """Runs one job and takes the cost of a message, in us, from what strata-perf prints."""
+    """Runs one job and takes the costs of a message, in us, from what strata-perf prints."""
 
     def __init__(self, options):
         self.options = options
         self.tools = os.environ.get("STRATA_BUILD", "")
         self.preload = os.path.join(self.tools, "bench/.libs/slow_machine.so")
-        self.gauge = Gauge(self.tool("bench/exchange"), processors()[:2])
         if any(options.slow) and not os.access(self.preload, os.R_OK):
             sys.exit(f"regret: --slow: {self.preload} is not built; use `make bench-regret`")
 
@@ -63,13 +62,14 @@ class Runner:
         built = os.path.join(self.tools, name)
         return built if self.tools and os.access(built, os.X_OK) else shutil.which(name)
 
-    def arguments(self, pattern):
+    def arguments(self, transport, pattern):
         ranks, words = PATTERNS[pattern]
         sizes = "8:64" if pattern in WAITING else self.options.sizes
         words = [*words, "--json", "--sizes", sizes, "--batches", str(self.options.batches)]
         places = siblings() if pattern == "siblings" else processors()[:2]
         if ranks == 2 and len(places) == 2:
             words += ["--cpus", ",".join(map(str, places))]
+            words += ["--exchange"] if transport != "self" else []
         return ranks, words
 
     def run(self, command, slow, environment=None):
@@ -85,7 +85,7 @@ class Runner:
         return dict(cost(row) for row in rows)
 
     def strata(self, transport, pattern, settings, slow):
-        ranks, words = self.arguments(pattern)
+        ranks, words = self.arguments(transport, pattern)
         if transport == "sm" and "copy=" in slow:
             settings = {**SLOW_COPIES, **settings}
         command = [self.tool("strata-run"), *(["--softhca"] if transport == "openib" and not self.options.device else []), "-n", str(ranks)]
@@ -98,7 +98,7 @@ class Runner:
         return self.run([*command, self.tool("strata-perf"), *words], slow)
 
     def peer(self, name, pattern):
-        ranks, words = self.arguments(pattern)
+        ranks, words = self.arguments("sm", pattern)
         more = ["--oversubscribe", "--bind-to", "none"] if name == "openmpi" else ["-bind-to", "none"]
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return self.run([PEERS[name], *more, "-n", str(ranks), self.tool("strata-mpi-twin." + name), *words], "", root)
@@ -150,8 +150,7 @@ def one(runner, transport, pattern, slow, way, ways):
 
 
 def measure(runner, state, transport, pattern, slow, rounds):
-    """Costs by way and size: {way: {bytes: [us, ...]}}; what stands beside has names with a leading "peer "."""
-    gauge = runner.gauge if PATTERNS[pattern][0] == 2 and transport != "self" else Gauge(None, [])
+    """Samples by way, size and round: {way: {bytes: [samples, ...]}}; what stands beside has names with a leading "peer "."""
     ways, costs = ways_of(transport, pattern), {}
     for turn in range(rounds):
         beside = [*runner.peers(transport, slow), *(TUNES if pattern not in WAITING else [])]
@@ -161,10 +160,10 @@ def measure(runner, state, transport, pattern, slow, rounds):
             job = f"{transport}, {pattern}, {slow or 'as it is'}, round {turn + 1}: {way}"
             if job not in state.kept:
                 print(f"regret: {job}", file=sys.stderr)
-                result = gauge.run(lambda way=way: one(runner, transport, pattern, slow, way, ways))
-                state.put(job, {str(size): cost for size, cost in result.items()})
-            for size, cost in state.kept[job].items():
-                costs.setdefault(way, {}).setdefault(size, []).append(cost)
+                result = one(runner, transport, pattern, slow, way, ways)
+                state.put(job, {str(size): samples for size, samples in result.items()})
+            for size, samples in state.kept[job].items():
+                costs.setdefault(way, {}).setdefault(size, []).append(samples)
     return costs
 
 
@@ -249,7 +248,6 @@ def main(words):
                     continue
                 costs = measure(runner, state, transport, pattern, slow, chosen.rounds)
                 raw["costs"].setdefault(label(transport, slow), {})[pattern] = costs
-                raw["gauge"] = str(runner.gauge)
                 if chosen.raw:
                     with open(chosen.raw, "w", encoding="utf-8") as file:
                         json.dump(raw, file)

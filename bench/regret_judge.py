@@ -27,12 +27,20 @@ def interval(values, confidence=0.95):
 
 def choose(costs, rounds):
     """The way with the least median over these rounds; the default where nothing is better."""
-    medians = {way: statistics.median(values[r] for r in rounds) for way, values in costs.items()}
-    return min(medians, key=lambda way: (medians[way], way != DEFAULT))
+    medians = {}
+    for way, values in costs.items():
+        known = [values[r] for r in rounds if values[r] is not None]
+        if known:
+            medians[way] = statistics.median(known)
+    return min(medians, key=lambda way: (medians[way], way != DEFAULT), default=DEFAULT)
+
+
+def both(costs, way, turn):
+    return costs[DEFAULT][turn] is not None and costs[way][turn] is not None
 
 
 def judge(costs):
-    """costs: way -> one cost for each round, all of the same length, DEFAULT among them.
+    """costs: way -> one cost for each round, or None; all of the same length, DEFAULT among them.
 
     Returns the chosen ways of both halves and the regret as (median, low, high).
     """
@@ -44,10 +52,11 @@ def judge(costs):
     for chosen_on, judged_on in (halves, halves[::-1]):
         way = choose(costs, chosen_on)
         ways.append(way)
-        regrets += [costs[DEFAULT][r] / costs[way][r] - 1 for r in judged_on]
-    return ways, interval(regrets)
+        regrets += [costs[DEFAULT][r] / costs[way][r] - 1 for r in judged_on if both(costs, way, r)]
+    return ways, interval(regrets) if regrets else (0.0, -math.inf, math.inf)
 
 
 def beside(costs, peer):
-    """How many times the default costs what a peer does: the median of the rounds' ratios."""
-    return statistics.median(mine / theirs for mine, theirs in zip(costs[DEFAULT], peer))
+    """How many times the default costs what a peer does: the median of the rounds' ratios, or NaN."""
+    ratios = [mine / theirs for mine, theirs in zip(costs[DEFAULT], peer) if mine is not None and theirs is not None]
+    return statistics.median(ratios) if ratios else math.nan

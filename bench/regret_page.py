@@ -1,25 +1,44 @@
 """The tables of regret.py, as Markdown, and their verdict."""
 import statistics
 
+from exchange_states import states, within
 from regret_judge import DEFAULT, beside, judge
 
 BOUND_ROW, BOUND_MEDIAN = 0.10, 0.02
 MARK = "**What it says.**"  # from here on a page is written by hand
 
 
-def table(transport, pattern, costs, out):
-    """Prints the rows of one pattern; returns (median, low) of each."""
+def every_sample(raw):
+    for patterns in raw["costs"].values():
+        for costs in patterns.values():
+            for by_size in costs.values():
+                for rounds in by_size.values():
+                    for samples in rounds:
+                        yield from samples
+
+
+def in_state(costs, state):
+    """Medians of one state: {way: {bytes: [us or None, one for each round]}}."""
+    return {way: {size: [within(samples, state) for samples in rounds] for size, rounds in by_size.items()}
+            for way, by_size in costs.items()}
+
+
+def table(heading, costs, out):
+    """Prints the rows of one pattern; returns (median, low) of each that could be judged."""
     peers = sorted(way for way in costs if way.startswith("peer "))
-    print(f"\n## {transport}, {pattern}\n", file=out)
+    print(f"\n## {heading}\n", file=out)
     print("| bytes | default, us | best way | regret, % | interval, % |" + "".join(f" x of {peer[5:]} |" for peer in peers) + " |", file=out)
     print("|" + "---|" * (6 + len(peers)), file=out)
     found = []
     for size in costs[DEFAULT]:
+        own = [us for us in costs[DEFAULT][size] if us is not None]
+        if not own:
+            continue
         ways, (median, low, high) = judge({way: by_size[size] for way, by_size in costs.items() if way not in peers})
         best = ways[0] if ways[0] == ways[1] else " or ".join(ways)
         against = "".join(f" {beside({DEFAULT: costs[DEFAULT][size]}, costs[peer][size]):.2f} |" for peer in peers)
         verdict = "short" if low > BOUND_ROW else ""
-        print(f"| {size} | {statistics.median(costs[DEFAULT][size]):.3f} | {best} | {100 * median:.1f} | "
+        print(f"| {size} | {statistics.median(own):.3f} | {best} | {100 * median:.1f} | "
               f"{100 * low:.1f} to {100 * high:.1f} |{against} {verdict} |", file=out)
         found.append((median, low))
     return found
@@ -29,10 +48,17 @@ def report(raw, out):
     """Prints all tables and the verdict; returns the exit status."""
     command = f"; `make bench-regret REGRET=\"{raw['command']}\"`" if raw.get("command") else ""
     print(f"# Regret of the default protocols\n\n{raw['machine']}; {raw['date']}; {raw['rounds']} rounds{command}.", file=out)
-    if raw.get("gauge"):
-        print(f"\n{raw['gauge']}", file=out)
-    rows = [row for transport, patterns in raw["costs"].items() for pattern, costs in patterns.items()
-            for row in table(transport, pattern, costs, out)]
+    usual = states(list(every_sample(raw)))
+    if len(usual) > 1:
+        print(f"\nThe two processors were at {len(usual)} distances, told by the bare exchange of a cache line around each sample; each "
+              "distance has its tables.", file=out)
+    rows = []
+    for transport, patterns in raw["costs"].items():
+        for pattern, costs in patterns.items():
+            read = any(sample[1] > 0 for by_size in costs.values() for rounds in by_size.values() for samples in rounds for sample in samples)
+            for state in usual if read else [0]:
+                distance = f", exchange of a cache line {state:.3f} us" if state else ""
+                rows += table(f"{transport}, {pattern}{distance}", in_state(costs, state), out)
     median = statistics.median(row[0] for row in rows)
     short = sum(row[1] > BOUND_ROW for row in rows)
     print(f"\nRegret of {len(rows)} rows: {100 * median:.1f} % in the median (at most 2 wanted); "

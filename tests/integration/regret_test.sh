@@ -4,10 +4,10 @@
 . "$STRATA_SOURCE/tests/integration/lib.sh"
 regret=$STRATA_SOURCE/bench/regret.py
 export PYTHONDONTWRITEBYTECODE=1
-known() { # NAME PYTHON-EXPRESSION: costs of one row, way -> list over the rounds
+known() { # NAME PYTHON-EXPRESSION: costs of one row, way -> list over the rounds: us, or [us, exchange before, exchange after]
     python3 -c 'import json, random, sys
 random.seed(1)
-costs = {way: {"1024": values} for way, values in eval(sys.argv[2]).items()}
+costs = {way: {"1024": [[v if isinstance(v, list) else [v, 0, 0]] for v in values]} for way, values in eval(sys.argv[2]).items()}
 json.dump({"machine": "none", "date": "never", "rounds": 20, "costs": {"sm": {"window": costs}}}, open(sys.argv[1], "w"))' "$work/$1" "$2"
 }
 known better '{"default": [1.3] * 20, "put": [1.0] * 20, "get": [1.1] * 20}'
@@ -25,6 +25,12 @@ out_has '| 1024 | 1.000 | even or default | -25.0 | -50.0 to 0.0 |'
 known peer '{"default": [2.0] * 20, "peer openmpi": [1.0] * 20}'
 expect_status 0 python3 "$regret" --from "$work/peer"
 out_has '| 1024 | 2.000 | default | 0.0 | 0.0 to 0.0 | 2.00 |'
+# Two processors that are far apart in every third round, where another way is the best one; two samples in which they moved do not count.
+known states '{"default": ([[2.0, 0.05, 0.05], [2.1, 0.05, 0.06], [9.0, 0.2, 0.21]] * 7)[:20], "put": ([[1.0, 0.05, 0.05], [1.0, 0.05, 0.05], [18.0, 0.2, 0.2]] * 7)[:18] + [[0.1, 0.05, 0.2], [0.1, 0.2, 0.05]]}'
+expect_status 1 python3 "$regret" --from "$work/states"
+out_has 'at 2 distances'; out_has '^## sm, window, exchange of a cache line 0.050 us'; out_has '^## sm, window, exchange of a cache line 0.200 us'
+out_has '| 1024 | 2.0.0 | put | 1.* | short |'; out_has '| 1024 | 9.000 | default | 0.0 | 0.0 to 0.0 |'
+out_has 'Regret of 2 rows.*1 rows certainly above 10 %'
 
 expect_status 2 python3 "$regret" --patterns nothing; err_has 'there is no pattern nothing; there are: ping-pong'
 expect_status 2 python3 "$regret" --rounds 1; err_has 'one to choose and one to judge'
