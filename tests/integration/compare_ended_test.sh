@@ -17,7 +17,8 @@ exec sleep 3600
 END
     chmod +x "$work/bin/$1"
 }
-gone() { test -s "$work/left" && while read -r pid; do ! kill -0 "$pid" 2>/dev/null || return 1; done <"$work/left"; }
+# A process that has ended counts as gone before its parent has taken its status.
+gone() { test -s "$work/left" && while read -r pid; do ! grep -Eqs '^State:\s+[^Z]' "/proc/$pid/status" || return 1; done <"$work/left"; }
 ended_by() { # SIGNAL: of the program that $job, a timeout(1), runs; its status in $status
     kill "-$1" "$(pgrep -P "$job")"
     wait "$job"
