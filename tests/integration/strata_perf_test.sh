@@ -74,6 +74,7 @@ bad_options() {
     refused 'wires means nothing to latency' latency --wires sm
     refused 'cost means nothing to latency' latency --cost
     refused 'unexpected means nothing to ring' ring --unexpected
+    refused 'exchange means nothing to ring' ring --exchange
     refused 'cluster means nothing to latency' latency --cluster
     refused 'one of them at a time' compare --cluster --embed
     refused 'one of them at a time' compare --cluster --against .
@@ -90,6 +91,8 @@ tiny=(--iters 2 --batches 3)
 job 2 latency 20 --iters 1 --batches 1 --check
 job 1 latency 4 "${tiny[@]}" --sizes 8:64 --check
 job 2 latency 3 "${tiny[@]}" --sizes 0:2
+! strata-run --timeout "$job_limit" -n 1 strata-perf latency --exchange >"$dir/out" 2>"$dir/err" || fail "an exchange of one rank"
+grep -q 'exchange needs two ranks' "$dir/err" || fail "an exchange of one rank: $(cat "$dir/err")"
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --check
 job 2 bibw 5 "${tiny[@]}" --sizes 4k:64k --window 4 --check
 job 2 bw 5 "${tiny[@]}" --sizes 4k:64k --one-buffer
@@ -106,6 +109,11 @@ python3 -c 'import json,sys; d=json.load(open(sys.argv[1]))
 assert [r.get("kind") for r in d["rows"]] == [None, "processor"] * 2, d
 assert d["rows"][1]["max"] > 0, d' "$dir/out" || fail "the cost of a batch: $(cat "$dir/out")"
 job 3 mbw 1 "${tiny[@]}" --sizes 8
+for test in latency bibw mbw match; do
+    job 2 "$test" 1 "${tiny[@]}" --exchange
+    python3 -c 'import json,sys; d=json.load(open(sys.argv[1]))
+assert all(len(r["exchange"]) == 4 and min(r["exchange"]) > 0 for r in d["rows"]), d' "$dir/out" || fail "the exchange around a batch: $(cat "$dir/out")"
+done
 job 2 match 4 "${tiny[@]}" --depth 100
 job 4 ring 1 "${tiny[@]}" --bytes 1k --check
 job 4 ring 3 "${tiny[@]}" --sizes 1k:4k --check
@@ -155,11 +163,14 @@ timeout "$job_limit" strata-perf world --ranks 1000000 --batches 3 --json >"$dir
 python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert d["ranks"]==1000000 and d["init_s"]>0
 assert d["allocated_bytes_per_rank"] < 8 and d["resident_bytes_per_rank"] < 8, d' "$dir/out" || fail "$(cat "$dir/out")"
 
-# One round against whichever MPI is here.
-timeout "$job_limit" strata-perf compare --only latency,match --sizes 8:16 --depth 10 "${tiny[@]}" --rounds 1 --json >"$dir/out" 2>"$dir/err" ||
+# One round against whichever MPI is here, and against plain copies where two processors are.
+timeout "$job_limit" strata-perf compare --only latency,bw,match --sizes 512:1k --depth 10 "${tiny[@]}" --rounds 1 --json >"$dir/out" 2>"$dir/err" ||
     fail "compare: $(cat "$dir/out" "$dir/err")"
-python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["rows"])==6, len(d["rows"])
-assert all(r["strata"]["median"]>0 for r in d["rows"])' "$dir/out" || fail "compare: $(cat "$dir/out")"
+python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["rows"])==8, len(d["rows"])
+assert all(r["strata"]["median"]>0 for r in d["rows"])
+bare = [(r["test"], r["bytes"]) for r in d["rows"] if "bare" in r]
+assert bare == ([("latency", 512), ("latency", 1024), ("bw", 1024)] if len(d["processors"]) > 1 else []), bare
+assert all(r["bare"]["median"]>0 and r["ratio_to_bare"]>0 for r in d["rows"] if "bare" in r)' "$dir/out" || fail "compare: $(cat "$dir/out")"
 
 # Against another build, which is this one: each row twice more, and judged. On one processor, as jobs on two are repeated when
 # other work changes their exchange of a cache line.

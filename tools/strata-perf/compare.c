@@ -5,15 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "commands.h"
-#include "exchange.h"
 #include "report.h"
 
 const char *impl_name(enum impl i)
 {
-    static const char *const names[N_IMPLS] = {"Strata", "Open MPI", "MPICH", "sockets", "other", "other again"};
+    static const char *const names[N_IMPLS] = {"Strata",      "Open MPI", "MPICH",      "sockets",
+                                               "bare copies", "other",    "other again"};
     return names[i];
 }
 
@@ -61,19 +60,6 @@ static struct line *find_line(struct compare *c, const struct job *job, const ch
     return l;
 }
 
-static void add_sample(struct samples *s, double v)
-{
-    if (s->n == s->room) {
-        size_t room = s->room ? 2 * s->room : 32;
-        double *more = realloc(s->v, room * sizeof *more);
-        if (!more)
-            return;
-        s->v = more;
-        s->room = room;
-    }
-    s->v[s->n++] = v;
-}
-
 /* Whether a row is compared: of a start the whole, of memory all but the lines of Strata's own report. */
 static bool wanted(enum perf_test test, const char *kind)
 {
@@ -86,7 +72,7 @@ static bool wanted(enum perf_test test, const char *kind)
 static void take_rows(struct compare *c, const struct job *job, enum impl impl, json_t *result)
 {
     size_t i, k;
-    json_t *row, *v;
+    json_t *row, *v, *readings;
     json_array_foreach(json_object_get(result, "rows"), i, row)
     {
         json_t *kind_j = json_object_get(row, "kind");
@@ -101,69 +87,16 @@ static void take_rows(struct compare *c, const struct job *job, enum impl impl, 
         if (!l)
             return;
         if (start || memory) {
-            add_sample(&l->of[impl], json_real_value(json_object_get(row, start ? "max" : "mean")));
+            add_sample(&l->of[impl], json_real_value(json_object_get(row, start ? "max" : "mean")), 0, 0);
             continue;
         }
+        readings = json_object_get(row, "exchange");
         json_array_foreach(json_object_get(row, "samples"), k, v)
         {
-            add_sample(&l->of[impl], json_real_value(v));
+            add_sample(&l->of[impl], json_real_value(v), json_real_value(json_array_get(readings, k)),
+                       json_real_value(json_array_get(readings, k + 1)));
         }
     }
-}
-
-enum { READINGS = 31 }; /* before the first job, 50 ms apart */
-#define UNLIKE 1.4      /* times as long, or as short */
-
-/* The reading that most of them are like. */
-static double commonest(const struct samples *s)
-{
-    double best = 0;
-    for (size_t i = 0, most = 0; i < s->n; i++) {
-        size_t like = 0;
-        for (size_t k = 0; k < s->n; k++)
-            like += s->v[k] < UNLIKE * s->v[i] && s->v[k] > s->v[i] / UNLIKE;
-        if (like > most) {
-            most = like;
-            best = s->v[i];
-        }
-    }
-    return best;
-}
-
-/* On a virtual machine the two processors are now neighbours, now far apart, and messages take up to four times as
- * long. The bare exchange of a cache line tells: only jobs before and after which it is what it was most often in the
- * first readings are comparable. */
-static bool as_usual(struct compare *c)
-{
-    double now = c->n_cpus < 2 ? 0 : perf_exchange(c->cpus[0], c->cpus[1]);
-    if (now <= 0)
-        return true;
-    add_sample(&c->exchange, now);
-    if (c->exchange.n <= READINGS)
-        c->usual = commonest(&c->exchange);
-    return now < UNLIKE * c->usual && now > c->usual / UNLIKE;
-}
-
-/* Runs the job until the processors were as usual before and after it; after a few tries as it comes. */
-static json_t *run_job_as_usual(struct compare *c, struct job *job, enum impl impl)
-{
-    const struct timespec pause = {0, 50000000};
-    json_t *result = NULL;
-    for (int i = 0; job->pinned && i < READINGS && c->exchange.n < READINGS; i++) {
-        as_usual(c);
-        nanosleep(&pause, NULL);
-    }
-    for (int tries = 0; tries < 6; tries++) {
-        for (int wait = 0; job->pinned && !as_usual(c) && wait < 100 && !processes_asked(&c->processes); wait++)
-            nanosleep(&pause, NULL);
-        json_decref(result);
-        result = run_job(c, job, impl);
-        if (!result || c->processes.signo || !job->pinned || as_usual(c))
-            return result;
-        c->repeated++;
-    }
-    c->unlike++;
-    return result;
 }
 
 /* What to run: ring against Open MPI only, since MPICH spins for milliseconds a step when cores are shared. */
@@ -208,7 +141,7 @@ static bool run_round(struct compare *c, struct job *jobs, size_t n_jobs)
             if (!c->have[i] || !(jobs[j].impls & 1u << i))
                 continue;
             note(c, &jobs[j], (enum impl)i);
-            json_t *result = run_job_as_usual(c, &jobs[j], (enum impl)i);
+            json_t *result = run_job(c, &jobs[j], (enum impl)i);
             if (c->processes.signo) {
                 json_decref(result);
                 return false;
@@ -219,6 +152,7 @@ static bool run_round(struct compare *c, struct job *jobs, size_t n_jobs)
                 c->failed = true;
             json_decref(result);
         }
+    measure_bare(c);
     return true;
 }
 
@@ -233,8 +167,6 @@ int perf_compare(const struct perf_options *o, char **argv)
         return 1;
     if (c.n_cpus < 2)
         fprintf(stderr, "strata-perf compare: only one core may be used; times with two ranks on it mean little\n");
-    for (int i = 0; i < 15; i++)
-        as_usual(&c);
     processes_begin(&c.processes);
     size_t n_jobs = plan(&c, jobs);
     while (c.done < o->rounds && run_round(&c, jobs, n_jobs))
@@ -242,6 +174,7 @@ int perf_compare(const struct perf_options *o, char **argv)
     if (c.processes.signo)
         fprintf(stderr, "strata-perf compare: ended by signal %d in round %zu of %zu; what was measured follows\n",
                 c.processes.signo, c.done + 1, o->rounds);
+    find_usual(&c);
     if (o->json)
         print_json(&c);
     else
@@ -250,6 +183,5 @@ int perf_compare(const struct perf_options *o, char **argv)
         for (unsigned k = 0; k < N_IMPLS; k++)
             free(c.lines[i].of[k].v);
     free(c.lines);
-    free(c.exchange.v);
     return c.processes.signo ? 128 + c.processes.signo : c.failed ? 1 : 0;
 }

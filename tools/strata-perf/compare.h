@@ -5,14 +5,20 @@
 #include <jansson.h>
 #include <limits.h>
 #include "options.h"
+#include "report.h"
 #include "tools/shared/processes.h"
 
-/* IMPL_SOCKETS is no peer but the floor: with --cluster only. The last two are the same: what another build differs
- * from itself by, with --against only. */
-enum impl { IMPL_STRATA, IMPL_OPENMPI, IMPL_MPICH, IMPL_SOCKETS, IMPL_OTHER, IMPL_OTHER_AGAIN, N_IMPLS };
+/* Two are no peers but lower bounds: IMPL_SOCKETS with --cluster only, IMPL_BARE on one machine, copies without any
+ * library. The last two are the same, with --against only: the difference of another build from itself. */
+enum impl { IMPL_STRATA, IMPL_OPENMPI, IMPL_MPICH, IMPL_SOCKETS, IMPL_BARE, IMPL_OTHER, IMPL_OTHER_AGAIN, N_IMPLS };
+
+struct sample {
+    double value;
+    double exchange; /* us, of a cache line, bare, before and after it; 0: unknown; below 0: it changed */
+};
 
 struct samples {
-    double *v;
+    struct sample *v;
     size_t n, room;
 };
 
@@ -39,10 +45,8 @@ struct compare {
     size_t n_cpus;
     struct line *lines;
     size_t n_lines;
-    struct samples exchange;    /* us: the bare exchange of a cache line between the first two processors */
-    double usual;               /* us: the commonest of its first readings */
-    size_t repeated;            /* jobs run again because the processors had moved */
-    size_t unlike;              /* jobs taken although they had, for want of better */
+    double usual;               /* us: the commonest exchange of a cache line */
+    size_t read, unlike;        /* samples with an exchange, and those whose exchange is another */
     bool failed;                /* a job of Strata did not end well */
     struct processes processes; /* their signal ends the comparison early */
     size_t done;                /* rounds that were measured as a whole */
@@ -62,6 +66,21 @@ const char *impl_name(enum impl i);
 /* Fills cpus with those of --cpus, or the first processor of each core that this process may use: two ranks on one core
  * would share it. */
 void choose_cpus(struct compare *c);
+
+/* compare_samples.c */
+/* before, after: the exchange of a cache line, us, or 0. */
+void add_sample(struct samples *s, double v, double before, double after);
+/* Finds the commonest exchange of all samples. */
+void find_usual(struct compare *c);
+/* Whether each implementation of a line has samples at the commonest exchange. */
+bool has_usual(const struct compare *c, const struct line *l);
+/* Of these samples; of all where an implementation of the line has none, so that a line is never empty. */
+struct perf_summary summary_of(const struct compare *c, const struct line *l, enum impl impl);
+
+/* compare_bare.c */
+/* Adds a sample of the lower bound to each line that has one: on one machine, latencies of up to 16 KiB and the
+ * bandwidths of two ranks. */
+void measure_bare(struct compare *c);
 
 /* compare_jobs.c */
 /* Whether DIR/NAME can be run; its path in any case. */

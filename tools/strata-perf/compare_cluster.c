@@ -82,6 +82,7 @@ void cluster_command(const struct compare *c, struct command *cmd, const struct 
                                                  "-env", "UCX_NET_DEVICES", "eth0", NULL});
         break;
     case IMPL_SOCKETS:
+    case IMPL_BARE:
     case IMPL_OTHER:
     case IMPL_OTHER_AGAIN:
     case N_IMPLS:

@@ -97,7 +97,7 @@ void find_implementations(struct compare *c)
         fprintf(stderr, "strata-perf compare: strata-run is neither in %s nor in %s\n", dir, ST_BINDIR);
     if (c->o->against)
         find_other(c);
-    for (unsigned i = IMPL_OPENMPI; !c->o->against && i < (c->o->cluster ? IMPL_OTHER : IMPL_SOCKETS); i++) {
+    for (unsigned i = IMPL_OPENMPI; !c->o->against && i < (c->o->cluster ? IMPL_BARE : IMPL_SOCKETS); i++) {
         bool twin = runnable(dir, twin_name[i], c->twin[i]) || runnable(ST_LIBEXECDIR, twin_name[i], c->twin[i]);
         c->have[i] = twin && (!mpi_launcher[i] || on_path(mpi_launcher[i]));
         if (!c->have[i])
@@ -159,6 +159,8 @@ void command_options(const struct compare *c, struct command *cmd, const struct 
         number(cmd, "--iters", o->iters);
     if (windowed)
         number(cmd, "--window", o->window);
+    if (job->pinned && c->n_cpus > 1)
+        command_word(cmd, "--exchange");
     if (windowed && o->cluster)
         command_word(cmd, "--cost");
     if (windowed && o->one_buffer)

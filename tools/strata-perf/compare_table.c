@@ -17,11 +17,9 @@ static struct target embed_target(const struct line *l)
 {
     switch (l->test) {
     case PERF_LATENCY:
-        return (struct target){TARGET_AT_MOST, l->bytes <= 512     ? 1.0
-                                               : l->bytes <= 4096  ? 0.85
-                                               : l->bytes <= 32768 ? 0.95
-                                               : l->bytes < 262144 ? 0.85
-                                                                   : 0.65};
+        if (l->bytes >= 262144)
+            return (struct target){TARGET_AT_MOST, 0.65};
+        return (struct target){TARGET_AT_MOST, l->bytes <= 512 || (l->bytes > 4096 && l->bytes <= 32768) ? 0.9 : 0.85};
     case PERF_BW:
     case PERF_BIBW:
     case PERF_MBW:
@@ -45,7 +43,6 @@ static struct target cluster_target(const struct line *l)
     return (struct target){l->test == PERF_LATENCY ? TARGET_AT_MOST : TARGET_AT_LEAST, 1.0};
 }
 
-#define FLOOR_RATIO 1.1  /* of the time of a message of 8 bytes */
 #define OTHER_RATIO 0.02 /* as much slower than another build, beyond what that differs from itself by */
 
 static bool more_is_better(const struct line *l)
@@ -54,10 +51,10 @@ static bool more_is_better(const struct line *l)
 }
 
 /* Against another build, which was measured twice as often. */
-static struct target other_target(const struct line *l)
+static struct target other_target(const struct compare *c, const struct line *l)
 {
-    double one = perf_summarise(l->of[IMPL_OTHER].v, l->of[IMPL_OTHER].n).median;
-    double two = perf_summarise(l->of[IMPL_OTHER_AGAIN].v, l->of[IMPL_OTHER_AGAIN].n).median;
+    double one = summary_of(c, l, IMPL_OTHER).median;
+    double two = summary_of(c, l, IMPL_OTHER_AGAIN).median;
     if (one <= 0 || two <= 0)
         return (struct target){TARGET_NONE, 0};
     double most = (one > two ? one / two : two / one) + OTHER_RATIO;
@@ -102,7 +99,7 @@ struct judged {
     struct perf_summary of[N_IMPLS];
     struct target target;
     double ratio; /* to the better peer; 0: no peer */
-    double floor; /* to bare sockets; 0: not measured */
+    double floor; /* to bare sockets or copies; 0: not measured */
     double own;   /* match: to the same at depth 1; 0: unknown */
     int best;     /* the better peer, or -1 */
     int verdict;  /* 1 met, 0 missed, -1 nothing to judge */
@@ -116,22 +113,36 @@ static const struct line *shallow(const struct compare *c, const struct line *l)
     return NULL;
 }
 
-static bool short_latency(const struct line *l)
+/* Times of the lower bound that a latency may take at most; 0: any. Between machines, bare sockets; on one, the
+ * exchange of a cache line, or copies through a ring, without a launcher of others. */
+static double floor_ratio(const struct compare *c, const struct line *l)
 {
-    return l->test == PERF_LATENCY && l->bytes <= 8;
+    if (l->test != PERF_LATENCY || c->o->embed || c->o->against)
+        return 0;
+    if (c->o->cluster)
+        return l->bytes <= 8 ? 1.1 : 0;
+    return l->bytes <= 8 ? 2.2 : l->bytes >= 1024 && l->bytes <= 4096 ? 1.2 : 0;
+}
+
+/* Whether memory is the limit: Strata and the better peer are both within 5 % of what both processors can copy. */
+static bool by_memory(const struct line *l, const struct judged *j)
+{
+    double limit = 0.95 * j->of[IMPL_BARE].median;
+    return more_is_better(l) && j->target.kind == TARGET_AT_LEAST && j->best >= 0 && limit > 0 &&
+           j->of[IMPL_STRATA].median >= limit && j->of[j->best].median >= limit;
 }
 
 static struct judged judge(const struct compare *c, const struct line *l)
 {
-    struct judged j = {.target = c->o->against   ? other_target(l)
+    struct judged j = {.target = c->o->against   ? other_target(c, l)
                                  : c->o->embed   ? embed_target(l)
                                  : c->o->cluster ? cluster_target(l)
                                                  : target_of(l),
                        .best = -1,
                        .verdict = -1};
     for (int i = 0; i < N_IMPLS; i++) {
-        j.of[i] = perf_summarise(l->of[i].v, l->of[i].n);
-        if (i == IMPL_STRATA || i == IMPL_SOCKETS || i == IMPL_OTHER_AGAIN || l->of[i].n == 0 ||
+        j.of[i] = summary_of(c, l, (enum impl)i);
+        if (i == IMPL_STRATA || i == IMPL_SOCKETS || i == IMPL_BARE || i == IMPL_OTHER_AGAIN || j.of[i].n == 0 ||
             (c->o->embed && i != IMPL_OPENMPI))
             continue;
         double mine = j.of[i].median, best = j.best < 0 ? 0 : j.of[j.best].median;
@@ -139,15 +150,17 @@ static struct judged judge(const struct compare *c, const struct line *l)
             j.best = i;
     }
     double strata = j.of[IMPL_STRATA].median;
-    if (l->of[IMPL_STRATA].n == 0)
+    if (j.of[IMPL_STRATA].n == 0)
         return j;
     if (j.best >= 0 && j.of[j.best].median > 0)
         j.ratio = strata / j.of[j.best].median;
-    if (l->of[IMPL_SOCKETS].n && j.of[IMPL_SOCKETS].median > 0)
-        j.floor = strata / j.of[IMPL_SOCKETS].median;
+    double floor = j.of[c->o->cluster ? IMPL_SOCKETS : IMPL_BARE].median;
+    j.floor = floor > 0 ? strata / floor : 0;
+    if (!c->o->cluster && by_memory(l, &j))
+        j.target.value = 1;
     if (l->test == PERF_MATCH && l->depth > 1) {
         const struct line *one = shallow(c, l);
-        double t = one ? perf_summarise(one->of[IMPL_STRATA].v, one->of[IMPL_STRATA].n).median : 0;
+        double t = one ? summary_of(c, one, IMPL_STRATA).median : 0;
         j.own = t > 0 ? strata / t : 0;
     }
     if (j.target.kind == TARGET_AT_MOST && j.ratio > 0)
@@ -158,7 +171,7 @@ static struct judged judge(const struct compare *c, const struct line *l)
         j.verdict = j.own <= j.target.value;
     else if (j.target.kind == TARGET_ABSOLUTE)
         j.verdict = strata <= j.target.value;
-    if (j.verdict == 1 && j.floor > FLOOR_RATIO && short_latency(l))
+    if (j.verdict == 1 && floor_ratio(c, l) > 0 && j.floor > floor_ratio(c, l))
         j.verdict = 0;
     return j;
 }
@@ -174,7 +187,9 @@ static bool has_column(const struct compare *c, int impl)
 {
     if (impl == IMPL_STRATA)
         return true;
-    return c->o->against ? impl >= IMPL_OTHER : impl < (c->o->cluster ? IMPL_OTHER : IMPL_SOCKETS);
+    if (c->o->against)
+        return impl >= IMPL_OTHER;
+    return impl < IMPL_SOCKETS || impl == (c->o->cluster ? IMPL_SOCKETS : IMPL_BARE);
 }
 
 static void title(const struct compare *c, const struct line *l)
@@ -193,7 +208,11 @@ static void title(const struct compare *c, const struct line *l)
     for (int i = 0; i < N_IMPLS; i++)
         if (has_column(c, i))
             printf("%12s", impl_name((enum impl)i));
-    printf("%10s%s%16s  %s\n", "ratio", c->o->cluster ? "  to sockets" : "", "target", "verdict");
+    printf("%10s%12s%16s  %s\n", "ratio",
+           c->o->against   ? ""
+           : c->o->cluster ? "to sockets"
+                           : "to copies",
+           "target", "verdict");
 }
 
 static void label(const struct line *l, char out[64])
@@ -235,7 +254,7 @@ static void print_line(const struct compare *c, const struct line *l, size_t *me
     label(l, name);
     printf("%-22s", name);
     for (int i = 0; i < N_IMPLS; i++) {
-        if (has_column(c, i) && l->of[i].n)
+        if (has_column(c, i) && j.of[i].n)
             printf("%12.*f", j.of[i].median >= 1000 ? 0 : 3, j.of[i].median);
         else if (has_column(c, i))
             printf("%12s", "-");
@@ -246,12 +265,14 @@ static void print_line(const struct compare *c, const struct line *l, size_t *me
         printf("%10s", "-");
     if (j.floor > 0)
         printf("%11.2fx", j.floor);
-    else if (c->o->cluster)
+    else if (!c->o->against)
         printf("%12s", "-");
     target_text(&j, l->unit, target);
     printf("%16s  %s", target, j.verdict < 0 ? "" : j.verdict ? "met" : "missed");
     if (j.own > 0)
         printf(" (%.2fx)", j.own);
+    if (l->of[IMPL_STRATA].n && l->of[IMPL_STRATA].v[0].exchange != 0 && !has_usual(c, l))
+        printf(" (all samples)");
     printf("\n");
     *judged += j.verdict >= 0;
     *met += j.verdict == 1;
@@ -276,12 +297,10 @@ void print_tables(const struct compare *c)
     for (size_t i = 0; i < c->n_cpus; i++)
         printf("%s%d", i ? "," : " ", c->cpus[i]);
     printf("%s\n", c->o->check ? "; payload verified" : "");
-    if (c->exchange.n) {
-        struct perf_summary x = perf_summarise(c->exchange.v, c->exchange.n);
-        printf("# bare exchange of a cache line, one way: %.3f us (quartiles %.3f, %.3f); jobs repeated because it had "
-               "changed: %zu, taken all the same: %zu\n",
-               x.median, x.low, x.high, c->repeated, c->unlike);
-    }
+    if (c->usual > 0)
+        printf(
+            "# bare exchange of a cache line, one way: %.3f us; samples left out because it was another: %zu of %zu\n",
+            c->usual, c->unlike, c->read);
     const struct line *last = NULL;
     for (int pass = 0; pass < 2; pass++) /* what bw has cost comes after all of its bandwidths */
         for (size_t i = 0; i < c->n_lines; i++) {
@@ -298,7 +317,7 @@ void print_tables(const struct compare *c)
 
 void print_json(const struct compare *c)
 {
-    static const char *const keys[N_IMPLS] = {"strata", "openmpi", "mpich", "sockets", "other", "other_again"};
+    static const char *const keys[N_IMPLS] = {"strata", "openmpi", "mpich", "sockets", "bare", "other", "other_again"};
     json_t *root = json_object(), *rows = json_array(), *cpus = json_array();
     for (size_t i = 0; i < c->n_cpus; i++)
         json_array_append_new(cpus, json_integer(c->cpus[i]));
@@ -306,9 +325,9 @@ void print_json(const struct compare *c)
     json_object_set_new(root, "rounds_wanted", json_integer((json_int_t)c->o->rounds));
     json_object_set_new(root, "batches_per_round", json_integer((json_int_t)c->o->batches));
     json_object_set_new(root, "processors", cpus);
-    json_object_set_new(root, "exchange_us", json_real(perf_summarise(c->exchange.v, c->exchange.n).median));
-    json_object_set_new(root, "jobs_repeated", json_integer((json_int_t)c->repeated));
-    json_object_set_new(root, "jobs_unlike", json_integer((json_int_t)c->unlike));
+    json_object_set_new(root, "exchange_us", json_real(c->usual));
+    json_object_set_new(root, "samples_read", json_integer((json_int_t)c->read));
+    json_object_set_new(root, "samples_unlike", json_integer((json_int_t)c->unlike));
     for (size_t i = 0; i < c->n_lines; i++) {
         const struct line *l = &c->lines[i];
         struct judged j = judge(c, l);
@@ -323,14 +342,14 @@ void print_json(const struct compare *c)
             json_object_set_new(row, "depth", json_integer((json_int_t)l->depth));
         json_object_set_new(row, "unit", json_string(l->unit));
         for (int k = 0; k < N_IMPLS; k++)
-            if (l->of[k].n)
+            if (j.of[k].n)
                 json_object_set_new(row, keys[k],
                                     json_pack("{s:f,s:f,s:f,s:I}", "median", j.of[k].median, "low", j.of[k].low, "high",
-                                              j.of[k].high, "samples", (json_int_t)l->of[k].n));
+                                              j.of[k].high, "samples", (json_int_t)j.of[k].n));
         if (j.ratio > 0)
             json_object_set_new(row, "ratio", json_real(j.ratio));
         if (j.floor > 0)
-            json_object_set_new(row, "ratio_to_sockets", json_real(j.floor));
+            json_object_set_new(row, c->o->cluster ? "ratio_to_sockets" : "ratio_to_bare", json_real(j.floor));
         if (j.own > 0)
             json_object_set_new(row, "ratio_to_depth_1", json_real(j.own));
         target_text(&j, l->unit, target);
@@ -338,6 +357,7 @@ void print_json(const struct compare *c)
             json_object_set_new(row, "target", json_string(target));
         if (j.verdict >= 0)
             json_object_set_new(row, "met", json_boolean(j.verdict));
+        json_object_set_new(row, "all_samples", json_boolean(!has_usual(c, l)));
         json_array_append_new(rows, row);
     }
     json_object_set_new(root, "rows", rows);
