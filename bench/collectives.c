@@ -1,5 +1,5 @@
-/* Collectives of an MPI library: the median time of MPI_Allreduce and MPI_Alltoall by size. A plain MPI program, run
- * over Strata and over ob1 by bench/embed.sh.
+/* Collectives of an MPI library: the median time of each by size. A plain MPI program, run over Strata and over ob1 by
+ * bench/embed.sh.
  * usage: collectives [BATCHES [ITERATIONS]] */
 #include <mpi.h>
 #include <stdio.h>
@@ -8,15 +8,30 @@
 
 enum { MAX_BATCHES = 1000 };
 
-static void allreduce(double *in, double *out, int bytes, int n)
+static void barrier(double *in, double *out, int bytes)
 {
-    (void)n;
+    (void)in, (void)out, (void)bytes;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void bcast(double *in, double *out, int bytes)
+{
+    (void)out;
+    MPI_Bcast(in, bytes / 8, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+static void allreduce(double *in, double *out, int bytes)
+{
     MPI_Allreduce(in, out, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-static void alltoall(double *in, double *out, int bytes, int n)
+static void allgather(double *in, double *out, int bytes)
 {
-    (void)n;
+    MPI_Allgather(in, bytes / 8, MPI_DOUBLE, out, bytes / 8, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
+static void alltoall(double *in, double *out, int bytes)
+{
     MPI_Alltoall(in, bytes / 8, MPI_DOUBLE, out, bytes / 8, MPI_DOUBLE, MPI_COMM_WORLD);
 }
 
@@ -24,9 +39,13 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        void (*run)(double *in, double *out, int bytes, int n);
-    } what[] = {{"allreduce", allreduce}, {"alltoall", alltoall}};
-    static const int sizes[] = {8, 1024, 65536};
+        void (*run)(double *in, double *out, int bytes);
+    } what[] = {{"barrier", barrier},
+                {"bcast", bcast},
+                {"allreduce", allreduce},
+                {"allgather", allgather},
+                {"alltoall", alltoall}};
+    static const int sizes[] = {8, 64, 1024, 65536};
     static double t[MAX_BATCHES];
     int rank, n, batches = argc > 1 ? atoi(argv[1]) : 11, iterations = argc > 2 ? atoi(argv[2]) : 200;
     MPI_Init(&argc, &argv);
@@ -39,14 +58,14 @@ int main(int argc, char **argv)
     }
     double *in = calloc((size_t)n, 65536), *out = calloc((size_t)n, 65536);
     for (size_t w = 0; w < sizeof what / sizeof what[0]; w++) {
-        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        for (size_t s = 0; s < (w ? sizeof sizes / sizeof sizes[0] : 1); s++) { /* a barrier has no size */
             int k = sizes[s] > 4096 ? (iterations + 9) / 10 : iterations;
-            what[w].run(in, out, sizes[s], n);
+            what[w].run(in, out, sizes[s]);
             for (int b = 0; b < batches; b++) {
                 MPI_Barrier(MPI_COMM_WORLD);
                 double t0 = MPI_Wtime();
                 for (int i = 0; i < k; i++)
-                    what[w].run(in, out, sizes[s], n);
+                    what[w].run(in, out, sizes[s]);
                 t[b] = (MPI_Wtime() - t0) / k * 1e6;
             }
             if (rank == 0)
