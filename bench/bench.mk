@@ -102,7 +102,7 @@ bench_softhca_CFLAGS = $(COMMON_CFLAGS)
 bench_softhca_LDADD = $(VERBS_SUITE_LIBS)
 EXTRA_DIST += bench/README.md bench/bench.mk bench/channel.sh bench/channel_threads.sh bench/coll.py bench/coll.sh bench/coll_apps.sh bench/coll_fft.c \
 	bench/coll_page.py bench/coll_report.py bench/collectives.c bench/eager_rdma.sh bench/eager_rdma_applications.sh \
-	bench/eager_rdma_page.py bench/embed.sh bench/gauge.py bench/instructions.sh bench/machine.py bench/median.h bench/memory.sh \
+	bench/eager_rdma_page.py bench/embed.sh bench/exchange_states.py bench/gauge.py bench/instructions.sh bench/machine.py bench/median.h bench/memory.sh \
 	bench/memscale.sh bench/memscale_report.py bench/miba.sh bench/miba_compare.py bench/miba_proof.py bench/npb.sh \
 	bench/npb_eager.sh bench/openib.sh bench/openib_connect.sh bench/openib_cost.sh bench/promise_connect.sh bench/promises.sh bench/readme.py \
 	bench/registered.sh bench/regret.py bench/regret_judge.py bench/regret_page.py bench/regret_ways.py bench/run.sh \

@@ -4,7 +4,7 @@ each batch. Each usual time is a state of the machine, and figures are compared 
 import statistics
 
 FACTOR = 1.4  # readings within this factor are of one state
-SHARE = 0.15  # of all samples: below, what was measured in a state is left out
+SHARE = 0.15  # of the samples with readings: below, what was measured in a state is left out
 
 
 def like(one, other):
@@ -33,7 +33,7 @@ def commonest(readings):
 def states(samples):
     """The usual exchanges, us, in ascending order; [0] where there are no readings."""
     left = sorted((before + after) / 2 for _, before, after in samples if before > 0 and after > 0 and like(before, after))
-    least, found = SHARE * len(samples), []
+    least, found = SHARE * sum(before > 0 for _, before, _ in samples), []
     while left:
         usual, count = commonest(left)
         if count < least:

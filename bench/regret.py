@@ -117,7 +117,7 @@ class State:
         self.path = options.state
         if self.path is None and tools:
             self.path = os.path.join(tools, "bench", f"regret-{options.set or 'some'}.json")
-        self.key = hashlib.sha256(repr((build_digest(tools), options.sizes, options.batches, options.device)).encode()).hexdigest()[:12]
+        self.key = hashlib.sha256(repr(("samples", build_digest(tools), options.sizes, options.batches, options.device)).encode()).hexdigest()[:12]
         self.kept = {}
         if self.path and not options.again and os.access(self.path, os.R_OK):
             with open(self.path, encoding="utf-8") as file:

@@ -42,7 +42,7 @@ def both(costs, way, turn):
 def judge(costs):
     """costs: way -> one cost for each round, or None; all of the same length, DEFAULT among them.
 
-    Returns the chosen ways of both halves and the regret as (median, low, high).
+    Returns the chosen ways of both halves and the regret as (median, low, high), or None where no judged round has both costs.
     """
     n = len(costs[DEFAULT])
     halves = [list(range(0, n, 2)), list(range(1, n, 2))]
@@ -53,7 +53,7 @@ def judge(costs):
         way = choose(costs, chosen_on)
         ways.append(way)
         regrets += [costs[DEFAULT][r] / costs[way][r] - 1 for r in judged_on if both(costs, way, r)]
-    return ways, interval(regrets) if regrets else (0.0, -math.inf, math.inf)
+    return ways, interval(regrets) if regrets else None
 
 
 def beside(costs, peer):
