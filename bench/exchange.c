@@ -12,7 +12,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: exchange PROCESSOR PROCESSOR\n");
         return 2;
     }
-    us = perf_exchange(atoi(argv[1]), atoi(argv[2]));
+    us = perf_exchange((const int[]){atoi(argv[1]), atoi(argv[2])}, 800);
     if (us <= 0)
         return 1;
     printf("%.4f\n", us);

@@ -26,8 +26,7 @@ ended_by() { # SIGNAL: of the program that $job, a timeout(1), runs; its status 
 }
 round() { grep -oE 'round [0-9]+ of' "$work/err" | tail -n 1 | tr -dc 0-9; }
 
-# The signal comes in a later round than the first. Beside this build itself, whose jobs are the shortest; on one processor, as a
-# job of two on a busy machine is repeated when their exchange of a cache line has changed.
+# The signal comes in a later round than the first. Beside this build itself, whose jobs are the shortest; on one processor.
 against=(--against "$STRATA_BUILD" --cpus "$(taskset -cp $$ | grep -oE '[0-9]+' | sed -n 2p)")
 begun() { grep -Eq "round ([2-9]|[1-9][0-9]+) of" "$work/err" || ! kill -0 "$job" 2>/dev/null; }
 timeout "$job_limit" strata-perf compare "${against[@]}" --only latency "${tiny[@]}" --rounds 1000 --json >"$work/out" 2>"$work/err" </dev/null &

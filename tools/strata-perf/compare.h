@@ -36,6 +36,7 @@ struct compare {
     char self[PATH_MAX];                  /* this binary */
     char launcher[PATH_MAX];              /* strata-run */
     char other[2][PATH_MAX];              /* --against: strata-run and strata-perf of the other build */
+    bool other_exchanges;                 /* it has --exchange */
     char other_env[2][2 * PATH_MAX + 64]; /* where its libraries and plugins are, as variables */
     char machines[PATH_MAX];              /* --cluster: strata-machines */
     char plugin[2 * PATH_MAX];            /* --embed: where Open MPI looks for plugins */
@@ -72,9 +73,9 @@ void choose_cpus(struct compare *c);
 void add_sample(struct samples *s, double v, double before, double after);
 /* Finds the commonest exchange of all samples. */
 void find_usual(struct compare *c);
-/* Whether each implementation of a line has samples at the commonest exchange. */
+/* Whether each library of a line has samples at the commonest exchange. */
 bool has_usual(const struct compare *c, const struct line *l);
-/* Of these samples; of all where an implementation of the line has none, so that a line is never empty. */
+/* Of these samples; of all where a library has none, so that a line is never without one. */
 struct perf_summary summary_of(const struct compare *c, const struct line *l, enum impl impl);
 
 /* compare_bare.c */
@@ -103,7 +104,7 @@ void command_word(struct command *cmd, const char *w);
 void command_words(struct command *cmd, const char *const *list); /* up to a NULL */
 /* A word that is put together as by printf. */
 __attribute__((format(printf, 2, 3))) void command_format(struct command *cmd, const char *format, ...);
-void command_options(const struct compare *c, struct command *cmd, const struct job *job);
+void command_options(const struct compare *c, struct command *cmd, const struct job *job, bool exchange);
 
 /* compare_cluster.c */
 #define CLUSTER_ENV "STRATA_MACHINES" /* the folder of strata-machines, when running beside its machines */

@@ -3,6 +3,7 @@
 #include "compare.h"
 #include "exchange.h"
 
+enum { SERIES = 4 };                    /* of an exchange, as around a batch of ranks */
 enum { SMALLEST_COPY = 1024 };          /* bytes; below, a call of memcpy costs more than its copy */
 #define WINDOW_BYTES ((size_t)64 << 20) /* as loops_support.h: the memory of a window */
 
@@ -30,9 +31,9 @@ void measure_bare(struct compare *c)
         struct line *l = &c->lines[i];
         if (!has_bare(c, l))
             continue;
-        double before = perf_exchange(c->cpus[0], c->cpus[1]);
+        double before = perf_exchange(c->cpus, SERIES);
         double v = l->test != PERF_LATENCY ? copies(c, l) : l->bytes <= 8 ? before : perf_bare_ring(c->cpus, l->bytes);
         if (v > 0)
-            add_sample(&l->of[IMPL_BARE], v, before, perf_exchange(c->cpus[0], c->cpus[1]));
+            add_sample(&l->of[IMPL_BARE], v, before, perf_exchange(c->cpus, SERIES));
     }
 }

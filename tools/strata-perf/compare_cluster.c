@@ -89,7 +89,7 @@ void cluster_command(const struct compare *c, struct command *cmd, const struct 
         break;
     }
     command_word(cmd, impl == IMPL_STRATA ? c->self : c->twin[impl]);
-    command_options(c, cmd, job);
+    command_options(c, cmd, job, true);
     for (size_t i = 0; impl == IMPL_STRATA && i < c->o->n_mca; i++)
         command_words(cmd, (const char *const[]){"--mca", c->o->mca[i].name, c->o->mca[i].value, NULL});
     cmd->argv[cmd->n] = NULL;

@@ -64,6 +64,21 @@ static bool find_machines(struct compare *c, const char *dir)
     return found && on_path(mpi_launcher[IMPL_OPENMPI]);
 }
 
+/* Whether a strata-perf, of an older build perhaps, has an option: its --help says. */
+static bool has_option(const char *variable, const char *program, const char *option)
+{
+    char command[4 * PATH_MAX], line[512];
+    bool found = false;
+    if (snprintf(command, sizeof command, "env '%s' '%s' --help 2>/dev/null", variable, program) >= (int)sizeof command)
+        return false;
+    FILE *f = popen(command, "re");
+    while (f && fgets(line, sizeof line, f))
+        found = found || strstr(line, option);
+    if (f)
+        pclose(f);
+    return found;
+}
+
 /* Another build: in its build folder, or where it is installed. Libraries and plugins of this one are not for it. */
 static void find_other(struct compare *c)
 {
@@ -77,6 +92,7 @@ static void find_other(struct compare *c)
     snprintf(c->other_env[0], sizeof c->other_env[0], "LD_LIBRARY_PATH=%s/.libs:%s/../lib", dir, dir);
     if (access(plugins, X_OK) == 0)
         snprintf(c->other_env[1], sizeof c->other_env[1], "STRATA_MCA_mca_component_path=%s", plugins);
+    c->other_exchanges = found && has_option(c->other_env[0], c->other[1], "--exchange");
     c->have[IMPL_OTHER] = c->have[IMPL_OTHER_AGAIN] = found;
 }
 
@@ -146,7 +162,7 @@ static void number(struct command *cmd, const char *option, size_t v)
     command_format(cmd, "%zu", v);
 }
 
-void command_options(const struct compare *c, struct command *cmd, const struct job *job)
+void command_options(const struct compare *c, struct command *cmd, const struct job *job, bool exchange)
 {
     const struct perf_options *o = c->o;
     bool windowed = job->test == PERF_BW || job->test == PERF_BIBW || job->test == PERF_MBW;
@@ -159,7 +175,7 @@ void command_options(const struct compare *c, struct command *cmd, const struct 
         number(cmd, "--iters", o->iters);
     if (windowed)
         number(cmd, "--window", o->window);
-    if (job->pinned && c->n_cpus > 1)
+    if (exchange && job->pinned && c->n_cpus > 1)
         command_word(cmd, "--exchange");
     if (windowed && o->cluster)
         command_word(cmd, "--cost");
@@ -195,7 +211,7 @@ static void other_command(const struct compare *c, struct command *cmd, const st
     command_word(cmd, c->other[0]);
     number(cmd, "-n", (size_t)job->ranks);
     command_words(cmd, (const char *const[]){"--bind-to", "none", c->other[1], NULL});
-    command_options(c, cmd, job);
+    command_options(c, cmd, job, c->other_exchanges);
     for (size_t i = 0; i < c->o->n_mca; i++)
         command_words(cmd, (const char *const[]){"--mca", c->o->mca[i].name, c->o->mca[i].value, NULL});
     cmd->argv[cmd->n] = NULL;
@@ -220,7 +236,7 @@ static void job_command(const struct compare *c, struct command *cmd, const stru
     if (openmpi && job->ranks > 2)
         command_word(cmd, "--oversubscribe");
     command_word(cmd, openmpi ? c->twin[IMPL_OPENMPI] : impl == IMPL_STRATA ? c->self : c->twin[impl]);
-    command_options(c, cmd, job);
+    command_options(c, cmd, job, true);
     for (size_t i = 0; impl == IMPL_STRATA && !plugin && i < c->o->n_mca; i++) {
         command_word(cmd, "--mca");
         command_word(cmd, c->o->mca[i].name);

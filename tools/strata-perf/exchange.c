@@ -3,24 +3,23 @@
 #include "exchange_ball.h"
 #include "pair.h"
 
-enum { TURNS = 100, BATCHES = 200 };
-
 struct exchange {
     _Alignas(64) _Atomic(uint32_t) ball;
     _Alignas(64) double best; /* us */
+    unsigned series;
 };
 
 static void play(int side, void *arg)
 {
     struct exchange *x = arg;
     struct exchange_side mine = {.ball = &x->ball, .side = side};
-    double best = exchange_best(&mine, BATCHES, TURNS);
+    double best = exchange_best(&mine, x->series, 25);
     if (side == 0)
         x->best = best;
 }
 
-double perf_exchange(int cpu_a, int cpu_b)
+double perf_exchange(const int cpus[2], unsigned series)
 {
-    struct exchange x = {.ball = 0};
-    return perf_pair((const int[]){cpu_a, cpu_b}, play, &x) ? x.best : 0;
+    struct exchange x = {.series = series};
+    return perf_pair(cpus, play, &x) ? x.best : 0;
 }

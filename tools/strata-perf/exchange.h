@@ -3,8 +3,7 @@
 #ifndef PERF_EXCHANGE_H
 #define PERF_EXCHANGE_H
 
-/* One-way time in us of the fastest of a few hundred short batches, some milliseconds in all; 0 when it cannot be
- * measured. */
-double perf_exchange(int cpu_a, int cpu_b);
+/* One-way time in us of the fastest of so many series of 25 round trips; 0 when it cannot be measured. */
+double perf_exchange(const int cpus[2], unsigned series);
 
 #endif

@@ -1,5 +1,5 @@
-/* --exchange: ranks 0 and 1 time the bare exchange of a cache line before and after each batch. On a virtual machine
- * its processors may move apart between two batches, and messages then take several times as long. */
+/* --exchange: the first pair of ranks times the bare exchange of a cache line before and after each batch. On a virtual
+ * machine its processors may move apart between two batches, and messages then take several times as long. */
 #ifndef PERF_LOOPS_EXCHANGE_H
 #define PERF_LOOPS_EXCHANGE_H
 
@@ -7,8 +7,8 @@
 #include "exchange_ball.h"
 #include "loops_support.h"
 
-/* Rank 0's memory, which rank 1 opens by the number of the process and of its file. */
-static void *exchange_memory(struct port *p)
+/* Rank 0's memory, which its partner opens by the number of the process and of its file. */
+static void *exchange_memory(struct port *p, int partner)
 {
     int32_t file[2] = {getpid(), -1};
     char path[64], seen = 0;
@@ -18,7 +18,7 @@ static void *exchange_memory(struct port *p)
         fd = memfd_create("strata-perf-exchange", MFD_CLOEXEC);
         if (fd >= 0 && ftruncate(fd, 4096) == 0)
             file[1] = fd;
-        port_send(p, file, sizeof file, 1, TAG_MARK);
+        port_send(p, file, sizeof file, partner, TAG_MARK);
     } else {
         port_recv(p, file, sizeof file, 0, TAG_MARK);
         snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)file[0], (int)file[1]);
@@ -27,9 +27,9 @@ static void *exchange_memory(struct port *p)
     if (fd >= 0 && file[1] >= 0)
         m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (m == MAP_FAILED)
-        port_fail(p, "--exchange: ranks 0 and 1 cannot share memory; are they on one machine?", 0);
+        port_fail(p, "--exchange: two ranks cannot share memory; are they on one machine?", 0);
     if (p->rank == 0)
-        port_recv(p, &seen, 1, 1, TAG_MARK);
+        port_recv(p, &seen, 1, partner, TAG_MARK);
     else
         port_send(p, &seen, 1, 0, TAG_MARK);
     close(fd);
@@ -38,12 +38,13 @@ static void *exchange_memory(struct port *p)
 
 static void exchange_begin(struct loops *l)
 {
-    if (!l->o->exchange || l->p->rank > 1)
+    int partner = l->o->test == PERF_MBW && l->p->n > 3 ? l->p->n / 2 : 1;
+    if (!l->o->exchange || (l->p->rank != 0 && l->p->rank != partner))
         return;
     if (l->p->n < 2)
         port_fail(l->p, "--exchange needs two ranks", 0);
-    l->sides.ball = exchange_memory(l->p);
-    l->sides.side = l->p->rank;
+    l->sides.ball = exchange_memory(l->p, partner);
+    l->sides.side = l->p->rank != 0;
     l->exchange = calloc(l->o->batches + 1, sizeof *l->exchange);
     if (!l->exchange)
         port_fail(l->p, "out of memory", 0);

@@ -23,7 +23,7 @@ struct loops {
     double *samples; /* o->batches */
     port_req *reqs;  /* 2 * window */
     struct exchange_side sides;
-    double *exchange; /* o->batches + 1 with --exchange at ranks 0 and 1, else NULL; us */
+    double *exchange; /* o->batches + 1 with --exchange at the first pair, else NULL; us */
 };
 
 static char *pages(struct port *p, size_t size)

@@ -114,7 +114,8 @@ static const struct argp_option rows[] = {
      "Each message in memory that no cache holds any more: buffers take turns in an area of twice the largest cache",
      0},
     {"exchange", OPT_EXCHANGE, NULL, 0,
-     "In the JSON, the bare exchange of a cache line between ranks 0 and 1, us, before the first batch and after each",
+     "In the JSON, the bare exchange of a cache line between the first two ranks, us, before the first batch and after "
+     "each",
      0},
     {"cost", OPT_COST, NULL, 0, "bw, bibw, mbw: processor seconds of all ranks for each GB as well", 0},
     {"unexpected", OPT_UNEXPECTED, NULL, 0,

@@ -15,7 +15,7 @@ bool perf_pair(const int cpus[2], void (*body)(int side, void *arg), void *arg);
  * be busy. */
 static inline void perf_pair_wait(uint32_t *turns)
 {
-    if (++*turns > 100000)
+    if (++*turns > 10000)
         sched_yield();
 }
 
