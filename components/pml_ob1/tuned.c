@@ -50,7 +50,9 @@ static enum ob1_tune_way tuned_first(const struct ob1 *pml, const struct ob1_pee
     struct st_thresholds t;
 
     ob1_thresholds(pml, st_peer_way(peer->shared, 0), &t);
-    return found != OB1_WINDOW && length >= t.alone_min ? OB1_TUNE_ASKED : OB1_TUNE_LIMITS;
+    if (found == OB1_WINDOW || length < t.alone_min || (found == OB1_CROSSES && length > t.stream_limit))
+        return OB1_TUNE_LIMITS;
+    return OB1_TUNE_ASKED;
 }
 
 /* ns since the last message of this cell to the same peer, 0: not known. A window may begin with a message alone: the

@@ -17,7 +17,8 @@ static bool ways_asked(const struct ob1_ways_of *of, enum ob1_class traffic, uin
     /* A stream to a receiver that is late is copied once more, from memory that it is kept in. */
     if (traffic == OB1_LATE)
         return of->learns && length > of->limits.eager_limit && length <= of->limits.stream_limit;
-    return traffic == OB1_ALONE || length > of->limits.eager_limit;
+    /* Crossing: those of several fragments. A longer one is announced anyway, and the receiver decides. */
+    return traffic == OB1_ALONE || (length > of->limits.eager_limit && length <= of->limits.stream_limit);
 }
 
 static struct ob1_choice ways_choice(const struct ob1_ways_of *of, uint64_t length)
