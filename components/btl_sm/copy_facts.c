@@ -16,7 +16,7 @@
 #define N_PARTS  (WHOLE / PART)
 #define SAMPLES  3u
 #define TRIES    12u
-#define BLOCK    4u          /* timed fragments of a ring */
+#define BLOCK    4u          /* timed parts of messages */
 #define NS_LIMIT 1000000000u /* no copy of these lengths takes a second */
 #define N_PATH   96
 
@@ -94,27 +94,27 @@ bool sm_facts_read(const struct sm_copy_facts *from, struct sm_copy_times *out)
     word[5] = f->cold_64k;
     for (int i = 0; i < 6; i++)
         sane = sane && word[i] > 0 && word[i] < NS_LIMIT;
-    *out = (struct sm_copy_times){word[0], word[1], word[2], word[3], word[4], word[5], 0};
+    *out = (struct sm_copy_times){word[0], word[1], word[2], word[3], word[4], word[5], 0, 0, 0};
     return sane;
 }
 
-void sm_facts_publish_ring(struct sm_copy_facts *to, uint32_t ring)
+void sm_facts_publish_part(_Atomic(uint32_t) *to, uint32_t ns)
 {
-    uint32_t told = atomic_load_explicit(&to->ring, memory_order_relaxed);
+    uint32_t told = atomic_load_explicit(to, memory_order_relaxed);
 
-    if ((ring < told ? told - ring : ring - told) > told / 8)
-        atomic_store_explicit(&to->ring, ring, memory_order_relaxed);
+    if ((ns < told ? told - ns : ns - told) > told / 8)
+        atomic_store_explicit(to, ns, memory_order_relaxed);
 }
 
-uint32_t sm_facts_read_ring(const struct sm_copy_facts *from)
+uint32_t sm_facts_read_part(const _Atomic(uint32_t) *from)
 {
-    uint32_t ring = atomic_load_explicit(&from->ring, memory_order_relaxed);
+    uint32_t ns = atomic_load_explicit(from, memory_order_relaxed);
 
-    return ring < NS_LIMIT ? ring : 0;
+    return ns < NS_LIMIT ? ns : 0;
 }
 
-/* A context switch in a fragment spoils that one; of four the least is seldom spoilt. */
-bool sm_ring_times_add(struct sm_ring_times *t, uint32_t bytes, uint64_t ns)
+/* A context switch in a part spoils that one; of four the least is seldom spoilt. */
+bool sm_part_times_add(struct sm_part_times *t, uint32_t bytes, uint64_t ns)
 {
     uint32_t whole = facts_word(ns * WHOLE / bytes);
 
@@ -122,7 +122,11 @@ bool sm_ring_times_add(struct sm_ring_times *t, uint32_t bytes, uint64_t ns)
     if (++t->n < BLOCK)
         return false;
     t->n = 0;
-    t->ring = t->ring ? t->ring - t->ring / BLOCK + t->least / BLOCK : t->least;
+    /* Noise is averaged out; a change, as of processors that move apart, is taken over. */
+    if (t->ns == 0 || t->least > t->ns + t->ns / 2 || t->least < t->ns - t->ns / 3)
+        t->ns = t->least;
+    else
+        t->ns = t->ns - t->ns / BLOCK + t->least / BLOCK;
     return true;
 }
 

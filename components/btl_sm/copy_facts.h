@@ -1,5 +1,5 @@
-/* Times of copies between two processes: measured once for each distance between processors, published in the
- * segment of who has measured, taken over by all that attach it. */
+/* Times of copies between two processes, for each distance between processors: measured once, then learnt from
+ * messages; published in the segment, taken over by all that attach it. */
 #ifndef SM_COPY_FACTS_H
 #define SM_COPY_FACTS_H
 
@@ -18,36 +18,42 @@ enum sm_distance {
 
 /* Times in ns, the least of three: 64 KiB, 16 KiB and 8 bytes out of the other's segment by the kernel; 64 KiB by
  * memcpy within the caches; and the kernel's first 16 and 64 KiB, whose pages and lines nobody here had touched.
- * `ring`: 64 KiB out of a ring, by what fragments have taken lately; 0: not known. */
+ * `ring`, `fill` and `copy`: 64 KiB out of a ring, into one, and by the kernel, by what parts of messages have taken
+ * lately; 0: not known. */
 struct sm_copy_times {
-    uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k, ring;
+    uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k, ring, fill, copy;
 };
 
-/* In the segment's header. Written by the owner: once, but for `ring`. */
+/* In the segment's header. Written by the owner: once, but for `ring` and `fill`. */
 struct sm_copy_facts {
     uint32_t kernel, cache, call, kernel_16k, cold_16k, cold_64k;
     _Atomic(uint32_t) known; /* release and acquire: what stands above is there */
     _Atomic(uint32_t) ring;  /* out of the owner's rings; 0: not known */
+    _Atomic(uint32_t) fill;  /* by the owner into rings; 0: not known */
 };
 
-/* Times that fragments out of a ring have taken: of four the least, weighed in by a quarter. */
-struct sm_ring_times {
+/* Times that parts of messages have taken: of four the least, weighed in by a quarter unless they have changed by half.
+ */
+struct sm_part_times {
     uint32_t least, n; /* of the present four */
-    uint32_t ring;     /* ns of 64 KiB; 0: not known yet */
+    uint32_t ns;       /* of 64 KiB; 0: not known yet */
 };
-#define SM_RING_TIMED 8192u /* bytes of the shortest fragment that counts */
-/* A fragment of `bytes` was taken in `ns`. True: `ring` is new. */
-bool sm_ring_times_add(struct sm_ring_times *t, uint32_t bytes, uint64_t ns);
+#define SM_RING_TIMED  8192u /* bytes of the shortest fragment that counts */
+#define SM_TIMED_EVERY 8u    /* of such fragments one is timed; a power of two */
+/* A part of `bytes` has taken `ns`. True: t->ns is new. */
+bool sm_part_times_add(struct sm_part_times *t, uint32_t bytes, uint64_t ns);
 
 /* The package of the processors that this process may run on, or SM_ROAMS. Two files of sysfs are read. */
 int32_t sm_package(void);
 enum sm_distance sm_distance_of(int32_t mine, int32_t theirs);
 
 void sm_facts_publish(struct sm_copy_facts *to, const struct sm_copy_times *t);
-/* `ring` alone: senders read it from time to time, so it is written when it has changed by more than an eighth. */
-void sm_facts_publish_ring(struct sm_copy_facts *to, uint32_t ring);
+/* `ring` or `fill` alone: others read it from time to time, so it is written when it has changed by more than an
+ * eighth.
+ */
+void sm_facts_publish_part(_Atomic(uint32_t) *to, uint32_t ns);
 /* 0: not known, or it cannot be true. */
-uint32_t sm_facts_read_ring(const struct sm_copy_facts *from);
+uint32_t sm_facts_read_part(const _Atomic(uint32_t) *from);
 /* False: nothing has been published, or it cannot be true. */
 bool sm_facts_read(const struct sm_copy_facts *from, struct sm_copy_times *out);
 

@@ -27,7 +27,8 @@ const struct st_param sm_param_rows[SM_N_PARAMS] = {
     ROW(stream_limit, ST_PARAM_SIZE, KIB_TEXT(SM_STREAM_LIMIT_KIB), 64, 1 << 30, "bytes", 4,
         "Up to this size a message is streamed as fragments without asking the receiver first."),
     ROW(rdma_min, ST_PARAM_SIZE, "0", 0, 0, "bytes", 3,
-        "Smallest message moved by single copy; 0: measured once, when the first peer is connected."),
+        "Smallest message moved by single copy; 0: measured when the first peer is connected, then learnt from "
+        "messages."),
     ROW(queue_slots, ST_PARAM_INT, "64", 8, SM_QUEUE_SLOTS_MOST, "slots", 5,
         "Slots of the queue shared by all senders, 256 bytes each; rounded up to a power of two."),
     ROW(cells, ST_PARAM_INT, "16", 1, 4096, "cells", 5,

@@ -5,6 +5,7 @@
 
 #include "area.h"
 #include "attach.h"
+#include "learn.h"
 #include "liveness.h"
 #include "peer.h"
 #include "polling.h"
@@ -18,7 +19,6 @@
 #define EXPECT_RINGS  2u    /* only the hottest are worth fetching ahead for */
 #define SLOW_EVERY    1024u /* empty polls between looks at the socket and at stuck claims; a power of two */
 #define COLLECT_EVERY 64u   /* such looks between looks at who has ended; a power of two */
-#define TIMED_EVERY   8u    /* long fragments of rings; a power of two */
 
 static inline void sm_hand_over(struct sm_module *m, struct st_frag *f, uint64_t word)
 {
@@ -30,7 +30,7 @@ static inline void sm_hand_over(struct sm_module *m, struct st_frag *f, uint64_t
         sm_peer_violation(m, f->rank, "a message for nobody");
 }
 
-/* A long fragment of a ring. One in TIMED_EVERY is timed: what they take decides from which size single copy pays. */
+/* A long fragment of a ring. One in SM_TIMED_EVERY is timed, in a trial each: learn.h. */
 static __attribute__((noinline)) void sm_hand_over_long(struct sm_module *m, const struct sm_ring_rx *rx,
                                                         struct st_frag *f, uint64_t word)
 {
@@ -39,10 +39,13 @@ static __attribute__((noinline)) void sm_hand_over_long(struct sm_module *m, con
     uint32_t bytes = f->len;
     uint64_t begin;
 
-    if (m->long_fragments++ % TIMED_EVERY) {
+    sm_costs_moved(m, d, bytes, true);
+    if (m->long_fragments++ % SM_TIMED_EVERY && !m->costs[d].tries) {
         sm_hand_over(m, f, word);
         return;
     }
+    if (p && p->connected)
+        sm_fill_told(m, p);
     begin = st_now_ns();
     sm_hand_over(m, f, word);
     sm_ring_took(m, d, bytes, st_now_ns() - begin);

@@ -1,10 +1,12 @@
 /* Sending: by the ring that the peer granted, else by the peer's shared queue, with a cell for what is long. */
 #include "send.h"
 #include "area.h"
+#include "learn.h"
 #include "ring_inl.h"
 #include "single_copy.h"
 #include "sm.h"
 #include "wake.h"
+#include <strata/sdk/clock.h>
 
 /* What is to be sent: bytes at `data`, or a window when `payload` is set. Constant arguments: see style 11. */
 struct outgoing {
@@ -19,6 +21,19 @@ static inline int sm_put_payload(const struct outgoing *o, uint8_t *dst, uint32_
     if (o->payload)
         return st_payload_gather(o->payload, dst);
     st_copy_shared(dst, o->data, o->len, movs_min);
+    return STRATA_OK;
+}
+
+/* A long fragment. One in SM_TIMED_EVERY is timed, unless packing would count as well. */
+static __attribute__((noinline)) int sm_put_long(struct sm_peer *p, const struct outgoing *o, uint8_t *dst)
+{
+    uint64_t begin;
+
+    if (o->payload || sm_module(p->ep.btl)->long_sent++ % SM_TIMED_EVERY)
+        return sm_put_payload(o, dst, p->movs_min);
+    begin = st_now_ns();
+    st_copy_shared(dst, o->data, o->len, p->movs_min);
+    sm_ring_filled(p, o->len, st_now_ns() - begin);
     return STRATA_OK;
 }
 
@@ -58,15 +73,15 @@ static int sm_ring_send(struct sm_peer *p, uint32_t kind, const struct outgoing 
         next = tx->dpos;
         dst = ring_room(tx, o->len, &flags, &next);
     }
-    rc = o->len ? sm_put_payload(o, dst, p->movs_min) : STRATA_OK;
+    rc = ST_UNLIKELY(o->len >= SM_RING_TIMED) ? sm_put_long(p, o, dst)
+         : o->len                             ? sm_put_payload(o, dst, p->movs_min)
+                                              : STRATA_OK;
     if (ST_UNLIKELY(rc != STRATA_OK))
         return rc;
     sm_copy_small(d->bytes, o->hdr, o->hdr_len);
     tx->dpos = next;
     sm_ring_publish(tx, d, sm_word(kind << 16 | flags, o->hdr_len, o->len));
     sm_send_wake(p);
-    if (ST_UNLIKELY(o->len >= SM_RING_TIMED))
-        sm_ring_sent(p);
     return STRATA_OK;
 }
 

@@ -21,6 +21,8 @@ enum sm_direction { SM_COPY_GET, SM_COPY_PUT };
 int sm_copy_bytes(uint32_t pid, enum sm_direction dir, void *local, uint64_t remote, size_t len);
 /* The pair can no longer copy: capabilities are withdrawn, one line says so. */
 void sm_copy_demote(struct sm_peer *p);
+/* sm_copy_bytes for a part of an operation of this process; its time counts (learn.h). */
+int sm_copy_part(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len);
 
 void sm_copy_probe(struct sm_peer *p, const struct sm_card *card);
 int sm_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,
@@ -37,12 +39,6 @@ void sm_coop_called(struct sm_module *m, uint32_t src, const void *what, uint32_
  * for about 0.1 ms where neither this process nor the peer's segment knows. peer_base: where the segment is in the
  * peer. */
 void sm_calibrate(struct sm_peer *p, uint64_t peer_base);
-/* A fragment of `bytes` out of a ring of a sender at distance `d` has taken `ns` with what its client did. */
-void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint64_t ns);
-/* A fragment that counts for such times has gone into p's ring: now and then what p says of its times is read. */
-void sm_ring_sent(struct sm_peer *p);
-/* Costs have changed: the peers at that distance get new limits. From progress. */
-void sm_costs_tell(struct sm_module *m);
 void sm_facts_of(const struct st_btl_endpoint *ep, struct st_btl_facts *facts); /* st_btl_ops.facts */
 /* From which size single copy pays. */
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides);

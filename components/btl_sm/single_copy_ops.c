@@ -1,7 +1,9 @@
 /* get and put: short ones at once, longer ones from progress, in pieces, so that nobody waits long for a turn. */
+#include <strata/sdk/clock.h>
 #include <strata/sdk/worker.h>
 #include <strata/sdk/btl_rdma.h>
 #include "peer_maps.h"
+#include "learn.h"
 #include "single_copy.h"
 #include "sm.h"
 
@@ -20,6 +22,16 @@ static int sm_copy_give_up(struct sm_peer *p, int rc)
 static void sm_copy_count_bytes(struct sm_module *m, enum sm_direction dir, size_t len)
 {
     *(dir == SM_COPY_PUT ? &m->btl.bytes_sent : &m->btl.bytes_got) += len;
+}
+
+int sm_copy_part(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len)
+{
+    uint64_t begin = st_now_ns();
+    int rc = sm_copy_bytes(p->pid, dir, local, remote, len);
+
+    if (rc == STRATA_OK)
+        sm_copied(p, len, st_now_ns() - begin);
+    return rc;
 }
 
 int sm_copy_now(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len)
@@ -136,7 +148,7 @@ static int sm_copy_step(struct sm_module *m, struct sm_op *op)
         sm_store(op->peer, op->to + op->at, op->local + op->at, n);
         rc = STRATA_OK;
     } else {
-        rc = sm_copy_bytes(op->peer->pid, op->dir, op->local + op->at, op->remote + op->at, n);
+        rc = sm_copy_part(op->peer, op->dir, op->local + op->at, op->remote + op->at, n);
     }
     if (rc == STRATA_ERR_AGAIN)
         return 1;

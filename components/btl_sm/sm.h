@@ -24,15 +24,22 @@ enum sm_sweep { SM_SWEEP_NOT, SM_SWEEP, SM_SWEEP_DEAD };
 
 struct sm_help;
 
-/* Costs of copies at a distance: calibrate.c. */
+/* Costs of copies at a distance: calibrate.c, learn.c. */
 struct sm_costs {
-    size_t rdma; /* st_btl_facts.rdma_cost, .alone_cost */
+    size_t rdma;   /* st_btl_facts.rdma_cost, .alone_cost */
+    size_t chosen; /* rdma, but in a trial */
     uint32_t alone;
     bool known, taken_over;     /* from a peer that had measured */
-    bool timed;                 /* `ring` has times of fragments that came here, not only what receivers say */
+    bool drains, fills;         /* ring, fill: of fragments that came, or went, here; else what the other end says */
     bool changed;               /* the worker has not been told */
+    bool tries, result;         /* a trial of the other way goes on; it has brought a time */
+    bool steady;                /* there are no trials: another part tries ways */
+    uint8_t patience;           /* trials are 2^patience times as rare */
+    uint64_t due;               /* bytes to come by the way in use until the next trial */
+    uint64_t tried;             /* bytes by the other one in this trial */
+    uint64_t until;             /* when a trial ends in any case, st_now_ns */
     struct sm_copy_times times; /* zeros: not measured */
-    struct sm_ring_times ring;
+    struct sm_part_times ring, fill, copy;
 };
 
 /* A message by the shared queue: index of its sender in the directory, and payload that would lie in a ring's data
@@ -88,7 +95,7 @@ struct sm_module {
     uint64_t map_uses; /* counted, to know which is the oldest */
     struct sm_costs costs[SM_DISTANCES];
     uint32_t long_fragments; /* out of rings: each eighth is timed */
-    uint32_t long_sent;      /* into rings: at each eighth the receiver's time is read */
+    uint32_t long_sent;      /* into rings: each eighth is timed */
 
     struct sm_card card;
     int listen_fd;

@@ -256,21 +256,27 @@ START_TEST(choice_by_measurement)
 }
 END_TEST
 
-/* Of four fragments the least counts, scaled to 64 KiB, and later ones by a quarter. */
+/* Of four fragments the least counts, scaled to 64 KiB; later ones count by a quarter, unless they show a change. */
 START_TEST(ring_times)
 {
     const uint64_t ns[] = {9000, 2000, 70000, 3000};
-    struct sm_ring_times t = {0};
+    struct sm_part_times t = {0};
 
     for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(sm_ring_times_add(&t, 32768, ns[i]), i == 3);
-    ck_assert_uint_eq(t.ring, 4000);
+        ck_assert_int_eq(sm_part_times_add(&t, 32768, ns[i]), i == 3);
+    ck_assert_uint_eq(t.ns, 4000);
     for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(sm_ring_times_add(&t, 65536, 8000), i == 3);
-    ck_assert_uint_eq(t.ring, 5000);
+        ck_assert_int_eq(sm_part_times_add(&t, 65536, 5600), i == 3);
+    ck_assert_uint_eq(t.ns, 4400);
     for (int i = 0; i < 4; i++)
-        (void)sm_ring_times_add(&t, SM_RING_TIMED, UINT64_MAX / 65536);
-    ck_assert_uint_le(t.ring, 1000000000); /* a clock that jumped */
+        (void)sm_part_times_add(&t, 65536, 9000);
+    ck_assert_uint_eq(t.ns, 9000);
+    for (int i = 0; i < 4; i++)
+        (void)sm_part_times_add(&t, 65536, 4000);
+    ck_assert_uint_eq(t.ns, 4000);
+    for (int i = 0; i < 4; i++)
+        (void)sm_part_times_add(&t, SM_RING_TIMED, UINT64_MAX / 65536);
+    ck_assert_uint_le(t.ns, 1000000000); /* a clock that jumped */
 }
 END_TEST
 
