@@ -1,4 +1,5 @@
 """The tables of regret.py, as Markdown, and their verdict."""
+import math
 import statistics
 
 from exchange_states import states, within
@@ -30,6 +31,10 @@ def in_state(costs, state):
             for way, by_size in costs.items()}
 
 
+def ratio(value):
+    return "" if math.isnan(value) else f"{value:.2f}"
+
+
 def table(heading, costs, out):
     """Prints the rows of one pattern, if there are any; returns (median, low) of each that could be judged."""
     peers = sorted(way for way in costs if way.startswith("peer "))
@@ -43,7 +48,7 @@ def table(heading, costs, out):
     for size in sizes:
         own = statistics.median(us for us in costs[DEFAULT][size] if us is not None)
         ways, regret = judge({way: by_size[size] for way, by_size in costs.items() if way not in peers})
-        against = "".join(f" {beside({DEFAULT: costs[DEFAULT][size]}, costs[peer][size]):.2f} |" for peer in peers)
+        against = "".join(f" {ratio(beside({DEFAULT: costs[DEFAULT][size]}, costs[peer][size]))} |" for peer in peers)
         if regret is None:
             print(f"| {size} | {own:.3f} | | not judged | |{against} |", file=out)
             continue

@@ -25,11 +25,6 @@ static uint64_t sm_fill(const struct sm_copy_times *t)
     return t->fill ? t->fill : sm_drain(t);
 }
 
-static uint64_t sm_kernel(const struct sm_copy_times *t)
-{
-    return t->copy ? t->copy : t->kernel;
-}
-
 /* In a window the copies of both sides overlap: the slower one counts. */
 static uint64_t sm_ring_time(const struct sm_copy_times *t)
 {
@@ -39,7 +34,8 @@ static uint64_t sm_ring_time(const struct sm_copy_times *t)
 size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides)
 {
     /* Single copy by both sides takes a little over half the kernel's time; copies of messages were made by both. */
-    uint64_t single = !both_sides ? sm_kernel(t) : t->copy ? t->copy / 2 : t->kernel * 6 / 10;
+    uint64_t kernel = t->copy ? t->copy : t->kernel;
+    uint64_t single = !both_sides ? kernel : t->copy ? kernel / 2 : kernel * 6 / 10;
 
     return single < sm_ring_time(t) ? SAMPLE : SM_COPY_NEVER;
 }
@@ -58,7 +54,8 @@ static uint32_t sm_step(uint64_t length)
  * copies of several fragments overlap only while both ranks run, which a busy machine does not grant: as for one. */
 static uint32_t sm_alone_pays_from(const struct sm_copy_times *t, uint32_t latency_ns)
 {
-    uint64_t twice = sm_fill(t) + sm_drain(t), once = sm_kernel(t) > t->call ? sm_kernel(t) - t->call : 1;
+    uint64_t kernel = t->small ? t->small : t->kernel;
+    uint64_t twice = sm_fill(t) + sm_drain(t), once = kernel > t->call ? kernel - t->call : 1;
 
     return twice > once ? sm_step((t->call + 2 * latency_ns) * SAMPLE / (twice - once)) : 0;
 }

@@ -152,7 +152,7 @@ int sm_coop_step(struct sm_module *m, struct sm_op *op)
         op->closed = true;
         return sm_coop_await_helper(m, op);
     }
-    rc = sm_copy_part(op->peer, op->dir, op->local + (size_t)i * op->chunk, op->remote + (uint64_t)i * op->chunk,
+    rc = sm_copy_part(op, op->local + (size_t)i * op->chunk, op->remote + (uint64_t)i * op->chunk,
                       sm_coop_chunk_length(op->len, op->chunk, i));
     if (rc == STRATA_OK) {
         op->mine++;

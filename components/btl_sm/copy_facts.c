@@ -94,7 +94,7 @@ bool sm_facts_read(const struct sm_copy_facts *from, struct sm_copy_times *out)
     word[5] = f->cold_64k;
     for (int i = 0; i < 6; i++)
         sane = sane && word[i] > 0 && word[i] < NS_LIMIT;
-    *out = (struct sm_copy_times){word[0], word[1], word[2], word[3], word[4], word[5], 0, 0, 0};
+    *out = (struct sm_copy_times){word[0], word[1], word[2], word[3], word[4], word[5], 0, 0, 0, 0};
     return sane;
 }
 

@@ -18,10 +18,10 @@ enum sm_distance {
 
 /* Times in ns, the least of three: 64 KiB, 16 KiB and 8 bytes out of the other's segment by the kernel; 64 KiB by
  * memcpy within the caches; and the kernel's first 16 and 64 KiB, whose pages and lines nobody here had touched.
- * `ring`, `fill` and `copy`: 64 KiB out of a ring, into one, and by the kernel, by what parts of messages have taken
- * lately; 0: not known. */
+ * By what parts of messages have taken lately, 64 KiB out of a ring, into one, and by the kernel for messages above
+ * 64 KiB (`copy`) and for others (`small`); 0: not known. */
 struct sm_copy_times {
-    uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k, ring, fill, copy;
+    uint64_t kernel, cache, call, kernel_16k, cold_16k, cold_64k, ring, fill, copy, small;
 };
 
 /* In the segment's header. Written by the owner: once, but for `ring` and `fill`. */

@@ -43,6 +43,8 @@ static void sm_latest(struct sm_costs *costs)
     }
     if (costs->copy.ns)
         t->copy = costs->copy.ns;
+    if (costs->small.ns)
+        t->small = costs->small.ns;
     if (costs->rdma == SM_COPY_NEVER ? costs->ring.ns : costs->copy.ns)
         costs->result = true;
 }
@@ -59,6 +61,7 @@ static void sm_costs_learnt(struct sm_module *m, struct sm_costs *costs)
     slower = costs->times;
     slower.kernel += slower.kernel / 8;
     slower.copy += slower.copy / 8;
+    slower.small += slower.small / 8;
     rdma = sm_choose_rdma_min(&costs->times, both);
     if (rdma == sm_choose_rdma_min(&slower, both) && rdma != costs->chosen) {
         costs->chosen = rdma;
@@ -117,14 +120,15 @@ void sm_ring_filled(struct sm_peer *p, uint32_t bytes, uint64_t ns)
         sm_costs_learnt(m, costs);
 }
 
-void sm_copied(struct sm_peer *p, uint64_t bytes, uint64_t ns)
+void sm_copied(struct sm_peer *p, uint64_t bytes, uint64_t ns, uint64_t whole)
 {
     struct sm_module *m = sm_module(p->ep.btl);
     struct sm_costs *costs = &m->costs[p->distance];
 
     if (costs->times.kernel == 0)
         return;
-    if (bytes >= PART_LEAST && bytes < UINT32_MAX && sm_part_times_add(&costs->copy, (uint32_t)bytes, ns))
+    if (bytes >= PART_LEAST && bytes < UINT32_MAX &&
+        sm_part_times_add(whole > WHOLE ? &costs->copy : &costs->small, (uint32_t)bytes, ns))
         sm_costs_learnt(m, costs);
     sm_costs_moved(m, (enum sm_distance)p->distance, bytes, false);
 }

@@ -17,8 +17,8 @@ void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint6
 void sm_fill_told(struct sm_module *m, const struct sm_peer *p);
 /* A fragment of `bytes` into p's ring has taken `ns`. Reads what p says of its copies out of rings. */
 void sm_ring_filled(struct sm_peer *p, uint32_t bytes, uint64_t ns);
-/* The kernel has copied `bytes` to or from p in `ns`, for an operation of this process. */
-void sm_copied(struct sm_peer *p, uint64_t bytes, uint64_t ns);
+/* The kernel has copied `bytes` to or from p in `ns`, for an operation of this process, of `whole` bytes. */
+void sm_copied(struct sm_peer *p, uint64_t bytes, uint64_t ns, uint64_t whole);
 /* So many bytes have come from a peer at distance `d`, through a ring or by single copy. Begins and ends trials of the
  * way that is not in use. */
 void sm_costs_moved(struct sm_module *m, enum sm_distance d, uint64_t bytes, bool by_ring);

@@ -90,16 +90,16 @@ static int sm_describe_times(const struct sm_costs *costs, enum sm_distance d, c
     return snprintf(out, size,
                     "{\"distance\":\"%s\",\"by\":\"%s\",\"call_ns\":%lu,\"kernel_16k_ns\":%lu,\"kernel_64k_ns\":%lu,"
                     "\"cache_64k_ns\":%lu,\"cold_16k_ns\":%lu,\"cold_64k_ns\":%lu,\"ring_64k_ns\":%lu,"
-                    "\"fill_64k_ns\":%lu,\"copy_64k_ns\":%lu}",
+                    "\"fill_64k_ns\":%lu,\"copy_64k_ns\":%lu,\"small_64k_ns\":%lu}",
                     d == SM_NEAR ? "same package" : "any package",
                     costs->taken_over ? "the peer's segment" : "measured here", t->call, t->kernel_16k, t->kernel,
-                    t->cache, t->cold_16k, t->cold_64k, t->ring, t->fill, t->copy);
+                    t->cache, t->cold_16k, t->cold_64k, t->ring, t->fill, t->copy, t->small);
 }
 
 char *sm_describe(struct st_btl *btl, struct st_btl_endpoint *ep)
 {
     struct sm_peer *p = sm_peer(ep);
-    char *text = NULL, times[320];
+    char *text = NULL, times[512];
     const struct sm_costs *costs;
     int n;
 

@@ -11,6 +11,7 @@
 struct sm_card;
 struct sm_map;
 struct sm_module;
+struct sm_op;
 
 #define SM_COPY_AT_ONCE 16384u /* up to here a copy is made inside the call */
 
@@ -21,8 +22,8 @@ enum sm_direction { SM_COPY_GET, SM_COPY_PUT };
 int sm_copy_bytes(uint32_t pid, enum sm_direction dir, void *local, uint64_t remote, size_t len);
 /* The pair can no longer copy: capabilities are withdrawn, one line says so. */
 void sm_copy_demote(struct sm_peer *p);
-/* sm_copy_bytes for a part of an operation of this process; its time counts (learn.h). */
-int sm_copy_part(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len);
+/* Copies a part of an operation of this process, as sm_copy_bytes; its time counts (learn.h). */
+int sm_copy_part(const struct sm_op *op, void *local, uint64_t remote, size_t len);
 
 void sm_copy_probe(struct sm_peer *p, const struct sm_card *card);
 int sm_get(struct st_btl_endpoint *ep, void *local, uint64_t remote, const uint8_t *remote_key, size_t len,

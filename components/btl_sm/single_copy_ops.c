@@ -24,13 +24,13 @@ static void sm_copy_count_bytes(struct sm_module *m, enum sm_direction dir, size
     *(dir == SM_COPY_PUT ? &m->btl.bytes_sent : &m->btl.bytes_got) += len;
 }
 
-int sm_copy_part(struct sm_peer *p, enum sm_direction dir, void *local, uint64_t remote, size_t len)
+int sm_copy_part(const struct sm_op *op, void *local, uint64_t remote, size_t len)
 {
     uint64_t begin = st_now_ns();
-    int rc = sm_copy_bytes(p->pid, dir, local, remote, len);
+    int rc = sm_copy_bytes(op->peer->pid, op->dir, local, remote, len);
 
     if (rc == STRATA_OK)
-        sm_copied(p, len, st_now_ns() - begin);
+        sm_copied(op->peer, len, st_now_ns() - begin, op->len);
     return rc;
 }
 
@@ -148,7 +148,7 @@ static int sm_copy_step(struct sm_module *m, struct sm_op *op)
         sm_store(op->peer, op->to + op->at, op->local + op->at, n);
         rc = STRATA_OK;
     } else {
-        rc = sm_copy_part(op->peer, op->dir, op->local + op->at, op->remote + op->at, n);
+        rc = sm_copy_part(op, op->local + op->at, op->remote + op->at, n);
     }
     if (rc == STRATA_ERR_AGAIN)
         return 1;

@@ -39,7 +39,7 @@ struct sm_costs {
     uint64_t tried;             /* bytes by the other one in this trial */
     uint64_t until;             /* when a trial ends in any case, st_now_ns */
     struct sm_copy_times times; /* zeros: not measured */
-    struct sm_part_times ring, fill, copy;
+    struct sm_part_times ring, fill, copy, small;
 };
 
 /* A message by the shared queue: index of its sender in the directory, and payload that would lie in a ring's data

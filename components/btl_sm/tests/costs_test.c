@@ -204,7 +204,7 @@ static struct sm_peer *peer_of(struct sm_module *m, struct sm_header *header)
 static void copied(struct sm_peer *p, int n, uint64_t ns)
 {
     for (int i = 0; i < n; i++)
-        sm_copied(p, 65536, ns);
+        sm_copied(p, 65536, ns, 2 * 65536);
 }
 
 /* The slower copy into or out of a ring counts in a window, their sum for a message alone; the kernel's copies of
@@ -228,6 +228,10 @@ START_TEST(both_ends_count)
     copied(p, 64, 20000);
     ck_assert_uint_eq(costs->times.copy, 20000);
     ck_assert_uint_eq(costs->rdma, NEVER);
+    ck_assert_uint_eq(costs->alone, 8192); /* of shorter messages nothing is known */
+    for (int i = 0; i < 4; i++)
+        sm_copied(p, 32768, 10000, 65536);
+    ck_assert_uint_eq(costs->times.small, 20000);
     ck_assert_uint_eq(costs->alone, 0);
     ck_assert_uint_eq(sm_facts_read_part(&m->header->facts[SM_NEAR].fill), 0); /* this process fills no ring */
     for (int i = 0; i < 64; i++)
