@@ -107,7 +107,7 @@ def table(name, raw):
         out.append(f"| {label} | " + " | ".join(cells) + f" | {ratio(row['ratio'])} |")
     if "exchange_us" in raw:
         out += ["", f"The bare exchange of a cache line between the two processors took {raw['exchange_us']:.3f} us. Bare copies "
-                    "([docs/measuring.md](docs/measuring.md)) are the lower bound."]
+                    "([docs/measuring.md](docs/measuring.md)) are the bound."]
     return "\n".join(out)
 
 
