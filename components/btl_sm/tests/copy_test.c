@@ -284,7 +284,8 @@ END_TEST
 START_TEST(facts_are_shared)
 {
     enum { LIE = 2, NOTHING = 1, PUBLISHED = 0 };
-    const struct sm_copy_times told = {4321, 3000, 300, 1200, 2000, 9000, 0};
+    const struct sm_copy_times told = {
+        .kernel = 4321, .cache = 3000, .call = 300, .kernel_16k = 1200, .cold_16k = 2000, .cold_64k = 9000};
     struct rig_board *b = rig_board(2);
     struct rig_rank r[2];
     struct st_btl_endpoint *ep;
