@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define SAMPLE      65536u
 #define ALONE_LEAST 1024u
 #define ALONE_MOST  (4u << 20)
 
@@ -37,7 +36,7 @@ size_t sm_choose_rdma_min(const struct sm_copy_times *t, bool both_sides)
     uint64_t kernel = t->copy ? t->copy : t->kernel;
     uint64_t single = !both_sides ? kernel : t->copy ? kernel / 2 : kernel * 6 / 10;
 
-    return single < sm_ring_time(t) ? SAMPLE : SM_COPY_NEVER;
+    return single < sm_ring_time(t) ? SM_WHOLE : SM_COPY_NEVER;
 }
 
 /* The power of two next to a length; 0 for those that are as good as never. */
@@ -57,7 +56,7 @@ static uint32_t sm_alone_pays_from(const struct sm_copy_times *t, uint32_t laten
     uint64_t kernel = t->small ? t->small : t->kernel;
     uint64_t twice = sm_fill(t) + sm_drain(t), once = kernel > t->call ? kernel - t->call : 1;
 
-    return twice > once ? sm_step((t->call + 2 * latency_ns) * SAMPLE / (twice - once)) : 0;
+    return twice > once ? sm_step((t->call + 2 * latency_ns) * SM_WHOLE / (twice - once)) : 0;
 }
 
 /* Each value makes a table of its own in the layer above: hence the steps. What is longer than a stream may be is

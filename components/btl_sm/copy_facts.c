@@ -12,8 +12,7 @@
 #include <strata/sdk/clock.h>
 
 #define PART     SM_FACTS_ROOM
-#define WHOLE    65536u
-#define N_PARTS  (WHOLE / PART)
+#define N_PARTS  (SM_WHOLE / PART)
 #define SAMPLES  3u
 #define TRIES    12u
 #define BLOCK    4u          /* timed parts of messages */
@@ -116,7 +115,7 @@ uint32_t sm_facts_read_part(const _Atomic(uint32_t) *from)
 /* A context switch in a part spoils that one; of four the least is seldom spoilt. */
 bool sm_part_times_add(struct sm_part_times *t, uint32_t bytes, uint64_t ns)
 {
-    uint32_t whole = facts_word(ns * WHOLE / bytes);
+    uint32_t whole = facts_word(ns * SM_WHOLE / bytes);
 
     t->least = t->n == 0 || whole < t->least ? whole : t->least;
     if (++t->n < BLOCK)
@@ -163,7 +162,7 @@ static bool facts_sample(uint32_t pid, uint64_t remote, uint8_t *a, struct sm_co
     if (!facts_fetch(pid, a, remote, PART, N_PARTS))
         return false;
     at[1] = st_now_ns();
-    memcpy(a, a + WHOLE, WHOLE);
+    memcpy(a, a + SM_WHOLE, SM_WHOLE);
     __asm__ volatile("" : : "r"(a) : "memory");
     at[2] = st_now_ns();
     if (!facts_fetch(pid, a, remote, 8, 1))
@@ -185,7 +184,7 @@ static bool facts_cold(uint32_t pid, uint64_t remote, uint8_t *a, struct sm_copy
     if (!facts_fetch(pid, a, remote, PART, 1))
         return false;
     t1 = st_now_ns();
-    if (!facts_fetch(pid, a + WHOLE, remote, PART, N_PARTS))
+    if (!facts_fetch(pid, a + SM_WHOLE, remote, PART, N_PARTS))
         return false;
     out->cold_16k = t1 - t0;
     out->cold_64k = st_now_ns() - t1;
@@ -218,12 +217,12 @@ static bool facts_take(uint32_t pid, uint64_t remote, uint8_t *a, struct sm_copy
 bool sm_facts_measure(uint32_t pid, uint64_t remote, struct sm_copy_times *out)
 {
     uint8_t *a =
-        mmap(NULL, (size_t)2 * WHOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        mmap(NULL, (size_t)2 * SM_WHOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     bool measured;
 
     if (a == MAP_FAILED)
         return false;
     measured = facts_take(pid, remote, a, out);
-    munmap(a, (size_t)2 * WHOLE);
+    munmap(a, (size_t)2 * SM_WHOLE);
     return measured;
 }

@@ -13,6 +13,7 @@ enum sm_distance {
     SM_ANY,  /* another one, or not known: one of them may run anywhere */
     SM_DISTANCES
 };
+#define SM_WHOLE      65536u /* bytes that times of copies are of */
 #define SM_FACTS_ROOM 16384u /* bytes of the other's memory that are read */
 #define SM_ROAMS      (-1)   /* no package of its own */
 

@@ -6,7 +6,6 @@
 #include "single_copy.h"
 #include "sm.h"
 
-#define WHOLE         65536u
 #define PART_LEAST    16384u              /* bytes of the shortest copy by the kernel that counts */
 #define TRY_SHARE     64u                 /* bytes of the way in use, times 2^patience, for one of a trial */
 #define TRY_BYTES     ((uint64_t)1 << 20) /* least bytes of a trial */
@@ -32,7 +31,9 @@ static void sm_costs_use(struct sm_module *m, struct sm_costs *costs, size_t rdm
     costs->changed = true;
 }
 
-/* What a trial has not brought again stays as it was, but for the sender's part: it is then as the receiver's. */
+/* A time that a trial has not brought again stays as it was; the sender's part counts as the receiver's until it is
+ * known.
+ */
 static void sm_latest(struct sm_costs *costs)
 {
     struct sm_copy_times *t = &costs->times;
@@ -85,21 +86,20 @@ void sm_ring_took(struct sm_module *m, enum sm_distance d, uint32_t bytes, uint6
     sm_facts_publish_part(&m->header->facts[d].ring, costs->ring.ns);
 }
 
+/* A process without times of its own reads those of the other end. True: t->ns is new. */
+static bool sm_told(struct sm_part_times *t, bool own, const _Atomic(uint32_t) *from)
+{
+    uint32_t ns = own ? 0 : sm_facts_read_part(from);
+
+    return ns && sm_part_times_add(t, SM_WHOLE, ns);
+}
+
 void sm_fill_told(struct sm_module *m, const struct sm_peer *p)
 {
     struct sm_costs *costs = &m->costs[p->distance];
-    uint32_t fill = costs->fills ? 0 : sm_facts_read_part(&p->header->facts[p->distance].fill);
 
-    if (costs->times.kernel && fill && sm_part_times_add(&costs->fill, WHOLE, fill))
+    if (costs->times.kernel && sm_told(&costs->fill, costs->fills, &p->header->facts[p->distance].fill))
         sm_costs_learnt(m, costs);
-}
-
-/* A rank that only sends long messages to this distance learns from the receivers what their copies take. */
-static bool sm_ring_told(const struct sm_peer *p, struct sm_costs *costs)
-{
-    uint32_t ring = costs->drains ? 0 : sm_facts_read_part(&p->header->facts[p->distance].ring);
-
-    return ring && sm_part_times_add(&costs->ring, WHOLE, ring);
 }
 
 void sm_ring_filled(struct sm_peer *p, uint32_t bytes, uint64_t ns)
@@ -110,7 +110,7 @@ void sm_ring_filled(struct sm_peer *p, uint32_t bytes, uint64_t ns)
 
     if (costs->times.kernel == 0)
         return;
-    told = sm_ring_told(p, costs);
+    told = sm_told(&costs->ring, costs->drains, &p->header->facts[p->distance].ring);
     filled = sm_part_times_add(&costs->fill, bytes, ns);
     if (filled) {
         costs->fills = true;
@@ -128,7 +128,7 @@ void sm_copied(struct sm_peer *p, uint64_t bytes, uint64_t ns, uint64_t whole)
     if (costs->times.kernel == 0)
         return;
     if (bytes >= PART_LEAST && bytes < UINT32_MAX &&
-        sm_part_times_add(whole > WHOLE ? &costs->copy : &costs->small, (uint32_t)bytes, ns))
+        sm_part_times_add(whole > SM_WHOLE ? &costs->copy : &costs->small, (uint32_t)bytes, ns))
         sm_costs_learnt(m, costs);
     sm_costs_moved(m, (enum sm_distance)p->distance, bytes, false);
 }
@@ -150,7 +150,7 @@ static void sm_try(struct sm_module *m, struct sm_costs *costs)
     } else {
         costs->copy = (struct sm_part_times){.n = 0};
     }
-    sm_costs_use(m, costs, ring ? SM_COPY_NEVER : WHOLE, costs->alone);
+    sm_costs_use(m, costs, ring ? SM_COPY_NEVER : SM_WHOLE, costs->alone);
 }
 
 /* A way that stays in use is questioned less often. */

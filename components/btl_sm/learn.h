@@ -1,4 +1,4 @@
-/* What copies cost at a distance, learnt from those of real messages: from which size single copy pays. */
+/* Costs of copies at a distance, learnt from those of real messages: from which size single copy pays. */
 #ifndef SM_LEARN_H
 #define SM_LEARN_H
 
@@ -19,8 +19,8 @@ void sm_fill_told(struct sm_module *m, const struct sm_peer *p);
 void sm_ring_filled(struct sm_peer *p, uint32_t bytes, uint64_t ns);
 /* The kernel has copied `bytes` to or from p in `ns`, for an operation of this process, of `whole` bytes. */
 void sm_copied(struct sm_peer *p, uint64_t bytes, uint64_t ns, uint64_t whole);
-/* So many bytes have come from a peer at distance `d`, through a ring or by single copy. Begins and ends trials of the
- * way that is not in use. */
+/* A peer at distance `d` has sent so many bytes, which came through a ring or by single copy. Begins and ends trials of
+ * the way that is not in use. */
 void sm_costs_moved(struct sm_module *m, enum sm_distance d, uint64_t bytes, bool by_ring);
 /* Costs have changed: the peers at that distance get new limits. Ends a trial that takes too long. From progress. */
 void sm_costs_tell(struct sm_module *m);

@@ -14,6 +14,7 @@
 #define NEVER  ((size_t)1 << 40)
 
 /* Kernels that copy fast, slowly, and much more slowly than the caches. */
+static const struct sm_copy_times usual = {.kernel = 7000, .cache = 1000, .call = 300};
 static const struct sm_copy_times fast = {.kernel = 4200, .cache = 3000, .call = 300};
 static const struct sm_copy_times slow = {.kernel = 10000, .cache = 2000, .call = 1800};
 static const struct sm_copy_times tenfold = {.kernel = 5100, .cache = 500, .call = 300};
@@ -166,8 +167,7 @@ END_TEST
 /* A ring that turns out to be slower than single copy by both sides is left to short messages, and comes back. */
 START_TEST(rings_decide)
 {
-    const struct sm_copy_times times = {.kernel = 7000, .cache = 1000, .call = 300};
-    struct sm_module *m = module(&times);
+    struct sm_module *m = module(&usual);
     const struct sm_costs *costs = &m->costs[SM_NEAR];
 
     ck_assert_uint_eq(costs->rdma, NEVER);
@@ -211,8 +211,7 @@ static void copied(struct sm_peer *p, int n, uint64_t ns)
  * messages count instead of those that were measured at first. */
 START_TEST(both_ends_count)
 {
-    const struct sm_copy_times times = {.kernel = 7000, .cache = 1000, .call = 300};
-    struct sm_module *m = module(&times);
+    struct sm_module *m = module(&usual);
     struct sm_header sender = {.tail = 0};
     struct sm_peer *p = peer_of(m, &sender);
     const struct sm_costs *costs = &m->costs[SM_NEAR];
@@ -249,11 +248,10 @@ END_TEST
 /* The way that is not in use is tried, ever more rarely while it stays the worse one, and taken when it is better. */
 START_TEST(other_way_is_tried)
 {
-    const struct sm_copy_times times = {.kernel = 7000, .cache = 1000, .call = 300};
-    struct sm_module *m = module(&times);
+    struct sm_module *m = module(&usual);
     struct sm_header sender = {.tail = 0};
     struct sm_peer *p = peer_of(m, &sender);
-    struct sm_costs *costs = &m->costs[SM_NEAR];
+    const struct sm_costs *costs = &m->costs[SM_NEAR];
 
     took(m, 64, 3000);
     moved(m, 63, true);
@@ -273,10 +271,8 @@ START_TEST(other_way_is_tried)
         moved(m, 1, false);            /* answered in the trial, come later */
         moved(m, 3 * share - 1, true); /* of the trial, after it at twice the share */
         ck_assert(!costs->tries || rarer >= 16);
-        costs->until = UINT64_MAX;
         while (!costs->tries)
             moved(m, 1, true);
-        costs->until = UINT64_MAX;
     }
     copied(p, 16, 3000); /* replaces what was known */
     ck_assert_uint_eq(costs->times.copy, 3000);
@@ -298,8 +294,7 @@ END_TEST
 /* A trial that nothing comes by ends all the same, changes nothing, and the next is not rarer for it. */
 START_TEST(trial_without_messages)
 {
-    const struct sm_copy_times times = {.kernel = 7000, .cache = 1000, .call = 300};
-    struct sm_module *m = module(&times);
+    struct sm_module *m = module(&usual);
     struct sm_costs *costs = &m->costs[SM_NEAR];
 
     took(m, 64, 3000);
@@ -325,8 +320,7 @@ END_TEST
 /* Copies into the ring that were slow when it was last used do not keep it from being tried. */
 START_TEST(old_fills_are_forgotten)
 {
-    const struct sm_copy_times times = {.kernel = 7000, .cache = 1000, .call = 300};
-    struct sm_module *m = module(&times);
+    struct sm_module *m = module(&usual);
     struct sm_header peer = {.tail = 0};
     struct sm_peer *p = peer_of(m, &peer);
     struct sm_costs *costs = &m->costs[SM_NEAR];

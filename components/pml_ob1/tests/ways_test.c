@@ -56,7 +56,7 @@ START_TEST(alone_is_asked_for)
     of.limits.alone_min = 2000;
     ck_assert_uint_eq(ob1_ways(&of, OB1_ALONE, s), 3);
     check_step(&s[1], 2000, OB1_P_RNDV_EXPOSED, OB1_P_GET, "alone_min");
-    /* What is announced anyway when it crosses others is fetched as the receiver's thresholds say. */
+    /* A message that is announced anyway when it crosses others is fetched as the receiver's thresholds say. */
     ck_assert_uint_eq(ob1_ways(&of, OB1_CROSSES, s), 5);
     check_step(&s[1], 4097, OB1_P_RNDV_EXPOSED, OB1_P_GET, "eager_limit");
     check_step(&s[2], 65537, OB1_P_RNDV_EXPOSED, OB1_P_PIPELINE, "stream_limit");
