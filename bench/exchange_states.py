@@ -12,7 +12,7 @@ def like(one, other):
 
 
 def samples_of(row):
-    """Of a row of strata-perf's JSON: [value, exchange before, exchange after] of each sample, 0 where it was not read."""
+    """The samples of a row of strata-perf's JSON: [value, exchange before, exchange after], 0 where it was not read."""
     readings = row.get("exchange", [0] * (len(row["samples"]) + 1))
     return [[value, readings[i], readings[i + 1]] for i, value in enumerate(row["samples"])]
 

@@ -1,15 +1,13 @@
 """Whether two processors are as usual: on a virtual machine they are now neighbours, now far apart, and messages between them take up to
-four times as long. The bare exchange of a cache line tells (exchange.c, as `strata-perf compare` has it)."""
+four times as long. The bare exchange of a cache line tells (exchange.c), for jobs that cannot read it around each sample
+(exchange_states.py)."""
 import statistics
 import subprocess
 import time
 
-FACTOR, TRIES, WAITS, READINGS = 1.4, 6, 100, 31
+from exchange_states import commonest, like
 
-
-def commonest(readings):
-    """The reading that most of them are like."""
-    return max(readings, key=lambda a: sum(a / FACTOR < b < a * FACTOR for b in readings))
+TRIES, WAITS, READINGS = 6, 100, 31
 
 
 class Gauge:
@@ -28,8 +26,8 @@ class Gauge:
             return True
         now = float(done.stdout)
         self.seen.append(now)
-        usual = commonest(self.seen[:READINGS])  # later readings do not move it
-        return usual / FACTOR < now < usual * FACTOR
+        usual, _ = commonest(sorted(self.seen[:READINGS]))  # later readings do not move it
+        return like(now, usual)
 
     def run(self, job):
         """The result of job()."""

@@ -9,7 +9,7 @@ BOUND_ROW, BOUND_MEDIAN = 0.10, 0.02
 MARK = "**What it says.**"  # from here on a page is written by hand
 
 
-def samples_of(patterns):
+def all_samples(patterns):
     return [sample for costs in patterns for by_size in costs.values() for rounds in by_size.values() for samples in rounds for sample in samples]
 
 
@@ -18,9 +18,9 @@ def states_by_pattern(costs):
     found = {}
     for on_siblings in (False, True):
         keys = [(transport, pattern) for transport, patterns in costs.items() for pattern in patterns if (pattern == "siblings") == on_siblings]
-        usual = states(samples_of(costs[transport][pattern] for transport, pattern in keys))
+        usual = states(all_samples(costs[transport][pattern] for transport, pattern in keys))
         for transport, pattern in keys:
-            read = any(sample[1] > 0 for sample in samples_of([costs[transport][pattern]]))
+            read = any(sample[1] > 0 for sample in all_samples([costs[transport][pattern]]))
             found[transport, pattern] = usual if read else [0]
     return found
 
