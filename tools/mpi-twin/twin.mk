@@ -7,7 +7,7 @@ twin_h = tools/mpi-twin/port_mpi.h tools/strata-perf/options.h tools/strata-perf
 	tools/strata-perf/private_memory.h tools/strata-perf/loops.h tools/strata-perf/loops_support.h \
 	tools/strata-perf/coll_options.h tools/strata-perf/coll_arrivals.h tools/strata-perf/loops_coll.h \
 	tools/strata-perf/loops_pair.h tools/strata-perf/loops_match.h tools/strata-perf/loops_all.h \
-	tools/strata-perf/loops_exchange.h tools/strata-perf/exchange_ball.h tools/strata-perf/pair.h
+	tools/strata-perf/loops_exchange.h tools/strata-perf/exchange.h tools/strata-perf/exchange_ball.h tools/strata-perf/pair.h
 # MPICH's MPI_STATUSES_IGNORE looks to gcc like an array that is too short.
 twin_flags = -I. -I$(srcdir)/tools/strata-perf -I$(srcdir)/tools/mpi-twin $(JANSSON_CFLAGS) -std=gnu11 -O2 -g \
 	-Wall -Wextra -Wno-stringop-overflow

@@ -92,7 +92,7 @@ static void copies_once(const struct copies *c, int side)
         memcpy(c->to[side] + k * c->step, c->from[side] + k * c->step, c->bytes);
 }
 
-/* Until both sides have come here as often. */
+/* Waits until both sides have come here as often. */
 static void meet(struct copies *c, uint32_t meetings)
 {
     uint32_t turns = 0;
@@ -124,7 +124,7 @@ static void copy_batches(int side, void *arg)
 
 double perf_bare_copies(const int cpus[2], size_t bytes, size_t each)
 {
-    struct copies c = {.bytes = bytes, .each = each, .step = (bytes + 63) / 64 * 64};
+    struct copies c = {.bytes = bytes, .each = each, .step = perf_slot_size(bytes)};
     char *memory = aligned_alloc(4096, (4 * each * c.step + 4095) / 4096 * 4096);
     double rate = 0;
     if (!memory)

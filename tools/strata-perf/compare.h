@@ -75,7 +75,8 @@ void add_sample(struct samples *s, double v, double before, double after);
 void find_usual(struct compare *c);
 /* Whether each library of a line has samples at the commonest exchange. */
 bool has_usual(const struct compare *c, const struct line *l);
-/* Of these samples; of all where a library has none, so that a line is never without one. */
+/* The summary of these samples; of all samples where a library has none of these, so that a line is never without one.
+ */
 struct perf_summary summary_of(const struct compare *c, const struct line *l, enum impl impl);
 
 /* compare_bare.c */

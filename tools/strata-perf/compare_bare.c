@@ -3,9 +3,7 @@
 #include "compare.h"
 #include "exchange.h"
 
-enum { SERIES = 4 };                    /* of an exchange, as around a batch of ranks */
-enum { SMALLEST_COPY = 1024 };          /* bytes; below, a call of memcpy costs more than its copy */
-#define WINDOW_BYTES ((size_t)64 << 20) /* as loops_support.h: the memory of a window */
+enum { SMALLEST_COPY = 1024 }; /* bytes; below, a call of memcpy costs more than its copy */
 
 static bool has_bare(const struct compare *c, const struct line *l)
 {
@@ -19,9 +17,7 @@ static bool has_bare(const struct compare *c, const struct line *l)
 /* One way, half of a window each; both ways, a window each. */
 static double copies(const struct compare *c, const struct line *l)
 {
-    size_t window = c->o->one_buffer ? 1 : c->o->window;
-    if (window > WINDOW_BYTES / l->bytes)
-        window = WINDOW_BYTES / l->bytes > 1 ? WINDOW_BYTES / l->bytes : 1;
+    size_t window = c->o->one_buffer ? 1 : perf_window(c->o, l->bytes);
     return perf_bare_copies(c->cpus, l->bytes, l->test == PERF_BIBW || window == 1 ? window : window / 2);
 }
 
@@ -31,9 +27,9 @@ void measure_bare(struct compare *c)
         struct line *l = &c->lines[i];
         if (!has_bare(c, l))
             continue;
-        double before = perf_exchange(c->cpus, SERIES);
+        double before = perf_exchange(c->cpus, EXCHANGE_SERIES);
         double v = l->test != PERF_LATENCY ? copies(c, l) : l->bytes <= 8 ? before : perf_bare_ring(c->cpus, l->bytes);
         if (v > 0)
-            add_sample(&l->of[IMPL_BARE], v, before, perf_exchange(c->cpus, SERIES));
+            add_sample(&l->of[IMPL_BARE], v, before, perf_exchange(c->cpus, EXCHANGE_SERIES));
     }
 }

@@ -13,7 +13,7 @@ static void play(int side, void *arg)
 {
     struct exchange *x = arg;
     struct exchange_side mine = {.ball = &x->ball, .side = side};
-    double best = exchange_best(&mine, x->series, 25);
+    double best = exchange_best(&mine, x->series);
     if (side == 0)
         x->best = best;
 }

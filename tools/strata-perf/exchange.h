@@ -3,7 +3,10 @@
 #ifndef PERF_EXCHANGE_H
 #define PERF_EXCHANGE_H
 
-/* One-way time in us of the fastest of so many series of 25 round trips; 0 when it cannot be measured. */
+/* Series of round trips around a batch or a copy: some tens of us. */
+enum { EXCHANGE_SERIES = 4 };
+
+/* One-way time in us of the fastest of so many series of round trips; 0 when it cannot be measured. */
 double perf_exchange(const int cpus[2], unsigned series);
 
 #endif

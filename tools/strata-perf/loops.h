@@ -36,15 +36,15 @@ static void run_loops(struct port *p, const struct perf_options *o, void (*memor
     if (o->test == PERF_MATCH || o->test == PERF_START || o->test == PERF_MEMORY)
         l.buf_size = MATCH_BYTES;
     else if (o->cold && o->test == PERF_LATENCY)
-        l.buf_size = slot_size(o->size_max);
+        l.buf_size = perf_slot_size(o->size_max);
     else if (o->test == PERF_LATENCY || o->test == PERF_RING || o->one_buffer)
         l.buf_size = o->size_max;
     else if (o->test == PERF_COLL) /* blocks of all ranks */
         l.buf_size = o->size_max * (size_t)p->n;
-    else if (slot_size(o->size_max) * o->window < WINDOW_BYTES)
-        l.buf_size = slot_size(o->size_max) * o->window;
+    else if (perf_slot_size(o->size_max) * o->window < PERF_WINDOW_BYTES)
+        l.buf_size = perf_slot_size(o->size_max) * o->window;
     else
-        l.buf_size = slot_size(o->size_max) > WINDOW_BYTES ? slot_size(o->size_max) : WINDOW_BYTES;
+        l.buf_size = perf_slot_size(o->size_max) > PERF_WINDOW_BYTES ? perf_slot_size(o->size_max) : PERF_WINDOW_BYTES;
     if (o->cold && l.buf_size < largest_cache())
         l.buf_size = largest_cache();
     bind_rank(o, p);

@@ -4,6 +4,7 @@
 #define PERF_LOOPS_EXCHANGE_H
 
 #include <fcntl.h>
+#include "exchange.h"
 #include "exchange_ball.h"
 #include "loops_support.h"
 
@@ -50,11 +51,11 @@ static void exchange_begin(struct loops *l)
         port_fail(l->p, "out of memory", 0);
 }
 
-/* Before batch b, or after the last. */
+/* Reads the exchange before batch b, or after the last. */
 static inline void exchange_read(struct loops *l, size_t b)
 {
     if (l->exchange)
-        l->exchange[b] = exchange_best(&l->sides, 4, 25);
+        l->exchange[b] = exchange_best(&l->sides, EXCHANGE_SERIES);
 }
 
 static void exchange_end(struct loops *l)

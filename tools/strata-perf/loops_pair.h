@@ -92,7 +92,7 @@ static void loop_latency(struct loops *l)
 /* Posts the receives of a window; how many. */
 static size_t post_window(struct loops *l, size_t bytes, size_t slot, int peer, port_req *reqs)
 {
-    size_t w = window_of(l->o, bytes);
+    size_t w = perf_window(l->o, bytes);
     for (size_t k = 0; k < w; k++)
         port_irecv(l->p, message_at(l, l->rbuf, bytes, slot, k), bytes, peer, TAG_DATA, &reqs[k]);
     return w;
@@ -103,7 +103,7 @@ static size_t post_window(struct loops *l, size_t bytes, size_t slot, int peer, 
 static void windows(struct loops *l, size_t bytes, size_t iters, int peer, bool sends, bool receives)
 {
     struct port *p = l->p;
-    size_t w = window_of(l->o, bytes), slot = l->o->one_buffer ? 0 : slot_size(bytes);
+    size_t w = perf_window(l->o, bytes), slot = l->o->one_buffer ? 0 : perf_slot_size(bytes);
     char ack = 0, ack_in = 0;
     bool late = l->o->unexpected;
     for (size_t i = 0; i < iters; i++) {
@@ -186,7 +186,7 @@ static void loop_bandwidth(struct loops *l, int pairs, bool both_ways)
         port_fail(p, "out of memory", 0);
     for (size_t bytes = l->o->size_min; p->rank < 2 * pairs && bytes <= l->o->size_max; bytes = next_size(bytes)) {
         size_t iters = warm_up(l, bytes, pairs, peer, first || both_ways, !first || both_ways);
-        double volume = (double)(bytes * window_of(l->o, bytes) * iters) * pairs * (both_ways ? 2 : 1);
+        double volume = (double)(bytes * perf_window(l->o, bytes) * iters) * pairs * (both_ways ? 2 : 1);
         char go = 0;
         exchange_read(l, 0);
         for (size_t b = 0; b < l->o->batches; b++) {

@@ -123,22 +123,6 @@ static size_t iterations(const struct perf_options *o, size_t bytes, size_t smal
     return small / 50;
 }
 
-/* Every message of a window has memory of its own, as messages of a program have: 64 copies of one cached buffer would
- * measure the cache, which --one-buffer is for. At most this much is under way, so that windows of the longest messages
- * are smaller. */
-#define WINDOW_BYTES ((size_t)64 << 20)
-
-static size_t slot_size(size_t bytes)
-{
-    return bytes ? (bytes + 63) / 64 * 64 : 64;
-}
-
-static size_t window_of(const struct perf_options *o, size_t bytes)
-{
-    size_t most = o->one_buffer ? o->window : WINDOW_BYTES / slot_size(bytes);
-    return most < 1 ? 1 : most < o->window ? most : o->window;
-}
-
 /* Bytes of the largest cache of a processor. Each side of a pair sends from so much memory and receives into as much
  * (--cold). Where the machine does not say, as some virtual ones: 64 MiB. */
 static size_t largest_cache(void)
@@ -151,7 +135,7 @@ static size_t largest_cache(void)
 /* Place of the k-th message of a window in `buf`. With --cold messages take turns in all of it, over all windows. */
 static inline char *message_at(const struct loops *l, char *buf, size_t bytes, size_t slot, size_t k)
 {
-    size_t step = slot_size(bytes);
+    size_t step = perf_slot_size(bytes);
 
     if (!l->o->cold)
         return buf + k * slot;

@@ -77,4 +77,22 @@ bool perf_parse_size(const char *text, size_t *out);
 /* The reverse, as tables show it: "512", "1 KiB". Returns buf. */
 const char *perf_size_text(size_t bytes, char buf[24]);
 
+/* Every message of a window has memory of its own, as messages of a program have: 64 copies of one cached buffer would
+ * measure the cache, which --one-buffer is for. At most this much is under way, so that windows of the longest messages
+ * are smaller. */
+#define PERF_WINDOW_BYTES ((size_t)64 << 20)
+
+/* Bytes from one message of a window to the next. */
+static inline size_t perf_slot_size(size_t bytes)
+{
+    return bytes ? (bytes + 63) / 64 * 64 : 64;
+}
+
+/* Messages of a window. */
+static inline size_t perf_window(const struct perf_options *o, size_t bytes)
+{
+    size_t most = o->one_buffer ? o->window : PERF_WINDOW_BYTES / perf_slot_size(bytes);
+    return most < 1 ? 1 : most < o->window ? most : o->window;
+}
+
 #endif
